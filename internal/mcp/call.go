@@ -1,0 +1,91 @@
+package mcp
+
+import (
+	"math"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+)
+
+// A Call is what the handler of a tool, prompt or resource knows of the request
+// it answers. It is valid until the handler returns; its methods may be called
+// by several goroutines of the handler.
+type Call struct {
+	Principal      string             // the authenticated caller, empty without authentication
+	Capabilities   ClientCapabilities // what the client declared on this request
+	InputResponses InputResponses     // answers to an InputRequired, by id
+	RequestState   string             // what the handler had put into InputRequired.State
+
+	progress progress
+}
+
+// NewCall returns the call for req. notify takes its progress notifications.
+func NewCall(req *Request, notify NotifyFunc) (*Call, *jsonrpc.Error) {
+	inputs, err := parseInputResponses(req.Params.InputResponses)
+	if err != nil {
+		return nil, err
+	}
+	state, ok := Text(req.Params.RequestState)
+	if !ok && !IsAbsent(req.Params.RequestState) {
+		return nil, InvalidParams("requestState must be a string")
+	}
+	return &Call{
+		Principal:      req.Principal,
+		Capabilities:   req.Meta.Capabilities,
+		InputResponses: inputs,
+		RequestState:   state,
+		progress:       progress{token: req.Meta.ProgressToken, notify: notify, last: math.Inf(-1)},
+	}, nil
+}
+
+// Progress tells the client how far the work is. total is 0 when unknown, and
+// message may be empty. A value that is not above the last one is dropped, as
+// is every call when the client gave no progress token or has its response.
+//
+// Spec: MCP 2026-07-28, Progress.
+func (c *Call) Progress(done, total float64, message string) { c.progress.report(done, total, message) }
+
+// End stops all further notifications. The dispatcher calls it before it sends
+// the response.
+func (c *Call) End() { c.progress.end() }
+
+type progress struct {
+	token  jsontext.Value
+	notify NotifyFunc
+
+	mu   sync.Mutex // guards what follows, and keeps notifications in order
+	last float64
+	over bool
+}
+
+func (p *progress) report(done, total float64, message string) {
+	if p.token == nil || p.notify == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over || !(done > p.last) || math.IsInf(done, 0) {
+		return
+	}
+	p.last = done
+	params, err := jsonrpc.Marshal(progressParams{Token: p.token, Progress: done, Total: total, Message: message})
+	if err != nil {
+		return // only a total that is no finite number
+	}
+	p.notify(jsonrpc.AppendNotification(nil, NotificationProgress, params))
+}
+
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+}
+
+type progressParams struct {
+	Token    jsontext.Value `json:"progressToken"`
+	Progress float64        `json:"progress"`
+	Total    float64        `json:"total,omitzero"`
+	Message  string         `json:"message,omitzero"`
+}

@@ -1,0 +1,145 @@
+package mcp
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+	"github.com/mcpyard/mcpyard/internal/strictjson"
+)
+
+// A Profile is a set of rules that a request is answered by. It depends on the
+// door through which the request came.
+type Profile int
+
+// The two profiles.
+const (
+	Strict   Profile = iota // MCP as published: POST /mcp and stdio
+	Contract                // the plain JSON-RPC tool server contract: POST /rpc
+)
+
+func (p Profile) String() string {
+	if p == Contract {
+		return "contract"
+	}
+	return "strict"
+}
+
+// A Request is one JSON-RPC request or, without an ID, notification. It is
+// parsed once in each process and read-only afterwards.
+type Request struct {
+	jsonrpc.Request
+	Params Params
+	Meta   Meta
+
+	// Raw is the message as received. Params and Meta alias it.
+	Raw []byte
+
+	// Set by the transport, never by the client:
+
+	Profile   Profile
+	Pool      string // the pool that is to answer
+	Principal string // the authenticated caller; empty when there is no authentication
+
+	envelopeVersion jsontext.Value // _meta.protocolVersion beside params
+}
+
+// Params has the members of params that this revision defines, as raw JSON;
+// an absent one is nil.
+type Params struct {
+	Name           jsontext.Value
+	URI            jsontext.Value
+	Cursor         jsontext.Value
+	Arguments      jsontext.Value
+	InputResponses jsontext.Value
+	RequestState   jsontext.Value
+	RequestID      jsontext.Value // of notifications/cancelled
+}
+
+// ParseRequest reads raw, which must not change while the request is in use. On
+// an error the request still has its ID, if one could be read.
+//
+// It refuses what is wrong whatever the profile; ValidateMeta and
+// ValidateVersion add what only the strict profile asks for.
+func ParseRequest(raw []byte) (*Request, *jsonrpc.Error) {
+	req := &Request{Raw: raw}
+	envelope, err := jsonrpc.Parse(raw, jsonrpc.Visitor{Param: req.readParam, Other: req.readOther})
+	req.Request = envelope
+	return req, err
+}
+
+// IsNotification tells whether the client expects no response.
+func (r *Request) IsNotification() bool { return r.ID == "" }
+
+// Target is the name of the tool or prompt, or the URI of the resource, that
+// the request is about; ok is false when its method names none, or params has
+// no such string.
+func (r *Request) Target() (target string, ok bool) {
+	switch r.Method {
+	case MethodToolsCall, MethodPromptsGet:
+		return Text(r.Params.Name)
+	case MethodResourcesRead:
+		return Text(r.Params.URI)
+	}
+	return "", false
+}
+
+// HasTarget tells whether the request's method is about something named.
+func (r *Request) HasTarget() bool {
+	switch r.Method {
+	case MethodToolsCall, MethodPromptsGet, MethodResourcesRead:
+		return true
+	}
+	return false
+}
+
+func (r *Request) readParam(name []byte, reader *strictjson.Reader) (err error) {
+	switch string(name) {
+	case "name":
+		r.Params.Name, err = reader.Value()
+	case "uri":
+		r.Params.URI, err = reader.Value()
+	case "cursor":
+		r.Params.Cursor, err = reader.Value()
+	case "arguments":
+		r.Params.Arguments, err = reader.Value()
+	case "inputResponses":
+		r.Params.InputResponses, err = reader.Value()
+	case "requestState":
+		r.Params.RequestState, err = reader.Value()
+	case "requestId":
+		r.Params.RequestID, err = reader.Value()
+	case "_meta":
+		err = r.Meta.read(reader)
+	default:
+		_, err = reader.Value()
+	}
+	return err
+}
+
+// readOther reads the _meta that the contract profile allows beside params.
+func (r *Request) readOther(name []byte, reader *strictjson.Reader) error {
+	if string(name) != "_meta" {
+		_, err := reader.Value()
+		return err
+	}
+	_, err := reader.Object(func(name []byte) (err error) {
+		value, err := reader.Value()
+		if string(name) == "protocolVersion" || string(name) == metaProtocolVersion {
+			r.envelopeVersion = value
+		}
+		return err
+	})
+	return err
+}
+
+// Text decodes raw, a valid JSON value, if it is a string.
+func Text(raw jsontext.Value) (text string, ok bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	unquoted, err := jsontext.AppendUnquote(nil, raw)
+	return string(unquoted), err == nil
+}
+
+// IsAbsent tells whether a member is missing; null counts as missing.
+func IsAbsent(raw jsontext.Value) bool { return len(raw) == 0 || raw[0] == 'n' }

@@ -1,0 +1,61 @@
+package mcp
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Tool is a tool's definition, as tools/list shows it.
+//
+// Spec: MCP 2026-07-28, Tools, Tool.
+type Tool struct {
+	Name         string           `json:"name"`
+	Title        string           `json:"title,omitzero"`
+	Description  string           `json:"description,omitzero"`
+	InputSchema  jsontext.Value   `json:"inputSchema"`
+	OutputSchema jsontext.Value   `json:"outputSchema,omitzero"`
+	Annotations  *ToolAnnotations `json:"annotations,omitzero"`
+}
+
+// ToolAnnotations say what a tool does to its environment. A nil pointer leaves
+// the client to the default, which is the worst case. The bus acts on them: it
+// sends a call again after its worker was lost only if ReadOnly or Idempotent
+// is true, so they must be honest.
+//
+// Spec: schema, ToolAnnotations.
+type ToolAnnotations struct {
+	ReadOnly    *bool `json:"readOnlyHint,omitzero"`
+	Destructive *bool `json:"destructiveHint,omitzero"` // default true
+	Idempotent  *bool `json:"idempotentHint,omitzero"`
+	OpenWorld   *bool `json:"openWorldHint,omitzero"` // default true
+}
+
+// A ToolCall is a call of one tool whose arguments have been validated against
+// its input schema.
+type ToolCall struct {
+	*Call
+	Arguments jsontext.Value // the object as the client sent it, {} if it sent none
+	Values    map[string]any // the same decoded, numbers as json.Number
+}
+
+// A ServerTool is a tool and the function that runs it.
+//
+// Run returns the tool's output: a string, a *ToolResult, or any value that
+// encodes as JSON, which becomes text and, if there is an output schema,
+// structured content. An *InputRequired error asks the client for input, a
+// *jsonrpc.Error is answered as it is, and any other error is shown to the
+// model, as is a panic. Run must return soon after ctx ends; it is called
+// concurrently.
+type ServerTool struct {
+	Tool
+	Run func(ctx context.Context, call *ToolCall) (any, error)
+}
+
+// A ToolResult is an output of several blocks, or one that failed with more
+// than a message.
+type ToolResult struct {
+	Content    []Content `json:"content"`
+	Structured any       `json:"structuredContent,omitzero"`
+	IsError    bool      `json:"isError,omitzero"`
+}
