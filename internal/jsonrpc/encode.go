@@ -1,22 +1,32 @@
 package jsonrpc
 
 import (
+	stdjson "encoding/json"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Marshal encodes v compactly and always to the same bytes. Strings that are
-// not UTF-8 get replacement characters, as an answer is better than none.
+// not UTF-8 get replacement characters, as an answer is better than none. A
+// Number of encoding/json is encoded as the number it holds.
 func Marshal(v any) ([]byte, error) {
-	return json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	return json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), numbers)
 }
 
+// numbers makes a number of a Number, which would be a string by its kind.
+var numbers = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, n stdjson.Number) error {
+	return e.WriteValue(jsontext.Value(n))
+}))
+
 // AppendResult appends the response that carries result, an encoded JSON
-// object, to dst.
-func AppendResult(dst []byte, id ID, result []byte) []byte {
+// object in any number of pieces, to dst.
+func AppendResult(dst []byte, id ID, result ...[]byte) []byte {
 	dst = appendOpening(dst, id)
 	dst = append(dst, `"result":`...)
-	dst = append(dst, result...)
+	for _, piece := range result {
+		dst = append(dst, piece...)
+	}
 	return append(dst, '}')
 }
 

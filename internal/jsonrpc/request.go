@@ -36,25 +36,30 @@ type Visitor struct {
 //
 // The ID is set also beside an error, if there was one that could be read.
 func Parse(text []byte, v Visitor) (Request, *Error) {
-	p := parser{visit: v}
+	var found outcome
+	p := parser{visit: v, outcome: &found}
 	err := strictjson.Parse(text, p.envelope)
 	switch {
 	case errors.Is(err, strictjson.ErrNotJSON):
-		return p.request, Errorf(CodeParseError, "Parse error: %v", err)
-	case p.fault != nil:
-		return p.request, p.fault
+		return found.request, Errorf(CodeParseError, "Parse error: %v", err)
+	case found.fault != nil:
+		return found.request, found.fault
 	case err != nil:
-		return p.request, Errorf(CodeInvalidRequest, "Invalid request: %v", err)
+		return found.request, Errorf(CodeInvalidRequest, "Invalid request: %v", err)
 	}
-	return p.request, nil
+	return found.request, nil
 }
 
 type parser struct {
-	visit   Visitor
-	request Request
-	fault   *Error // the first thing wrong with the request; reading goes on for the id
+	visit    Visitor
+	*outcome // apart, or the functions of visit would escape to the heap with it
 
 	version, method, id bool
+}
+
+type outcome struct {
+	request Request
+	fault   *Error // the first thing wrong with the request; reading goes on for the id
 }
 
 func (p *parser) refuse(format string, args ...any) {
@@ -84,9 +89,9 @@ func (p *parser) envelope(r *strictjson.Reader) error {
 func (p *parser) member(name []byte, r *strictjson.Reader) error {
 	switch string(name) {
 	case "jsonrpc":
-		version, _, err := r.Text()
+		version, _, err := r.Bytes()
 		p.version = true
-		if version != Version {
+		if string(version) != Version {
 			p.refuse(`the member "jsonrpc" must be "2.0"`)
 		}
 		return err

@@ -66,14 +66,14 @@ func (p *progress) report(done, total float64, message string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over || !(done > p.last) || math.IsInf(done, 0) {
+	if p.over || done <= p.last {
 		return
 	}
-	p.last = done
 	params, err := jsonrpc.Marshal(progressParams{Token: p.token, Progress: done, Total: total, Message: message})
 	if err != nil {
-		return // only a total that is no finite number
+		return // only a number that is not finite
 	}
+	p.last = done
 	p.notify(jsonrpc.AppendNotification(nil, NotificationProgress, params))
 }
 

@@ -6,7 +6,10 @@
 // one. Toolset is what a tool author fills in.
 package mcp
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // A Handler answers requests. The dispatcher is one, the bus client is one,
 // and a middleware makes one from another; a transport takes one.
@@ -37,8 +40,8 @@ type Middleware func(Handler) Handler
 
 // Chain wraps h so that the first middleware is the outermost.
 func Chain(h Handler, middleware ...Middleware) Handler {
-	for i := len(middleware) - 1; i >= 0; i-- {
-		h = middleware[i](h)
+	for _, m := range slices.Backward(middleware) {
+		h = m(h)
 	}
 	return h
 }

@@ -1,8 +1,6 @@
 package mcp
 
 import (
-	"bytes"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcpyard/mcpyard/internal/jsonrpc"
@@ -14,10 +12,13 @@ const (
 	metaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
 	metaClientInfo         = "io.modelcontextprotocol/clientInfo"
 	metaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
-	metaServerInfo         = "io.modelcontextprotocol/serverInfo"
 	metaProgressToken      = "progressToken"
 	metaTraceParent        = "traceparent"
 )
+
+// MetaServerInfo is the key in a result's _meta under which a server names its
+// software, an Implementation.
+const MetaServerInfo = "io.modelcontextprotocol/serverInfo"
 
 // Meta is a request's metadata: params._meta.
 //
@@ -42,8 +43,11 @@ func (m *Meta) read(r *strictjson.Reader) error {
 func (m *Meta) member(name []byte, r *strictjson.Reader) error {
 	switch string(name) {
 	case metaProtocolVersion:
-		version, isString, err := r.Text()
-		m.ProtocolVersion, m.hasVersion = version, true
+		version, isString, err := r.Bytes()
+		m.ProtocolVersion, m.hasVersion = Version, true
+		if string(version) != Version { // the one that is served costs no copy
+			m.ProtocolVersion = string(version)
+		}
 		m.require(isString, metaProtocolVersion, "a string")
 		return err
 	case "protocolVersion":
@@ -88,15 +92,14 @@ func (m *Meta) require(ok bool, key, shape string) {
 // readImplementation checks a clientInfo, which is never used for anything.
 func readImplementation(r *strictjson.Reader) (ok bool, err error) {
 	var name, version bool
-	_, err = r.Object(func(key []byte) (err error) {
+	_, err = r.Object(func(key []byte) error {
 		switch string(key) {
 		case "name":
-			_, name, err = r.Text()
+			name = r.Kind() == '"'
 		case "version":
-			_, version, err = r.Text()
-		default:
-			_, err = r.Value()
+			version = r.Kind() == '"'
 		}
+		_, err := r.Value()
 		return err
 	})
 	return name && version, err
@@ -123,19 +126,12 @@ func (c *ClientCapabilities) read(r *strictjson.Reader) (ok bool, err error) {
 		case "elicitation":
 			declared, err = c.readElicitation(r)
 		case "sampling":
-			declared, err = r.Object(func(name []byte) error {
-				c.SamplingTools = c.SamplingTools || string(name) == "tools"
-				_, err := r.Value()
-				return err
-			})
-			c.Sampling = declared
+			declared, err = c.readSampling(r)
 		case "roots":
-			declared = r.Kind() == '{'
+			declared, err = readDeclared(r)
 			c.Roots = declared
-			_, err = r.Value()
 		case "extensions", "experimental":
-			declared = r.Kind() == '{'
-			_, err = r.Value()
+			declared, err = readDeclared(r)
 		default:
 			declared = true
 			_, err = r.Value()
@@ -150,18 +146,47 @@ func (c *ClientCapabilities) read(r *strictjson.Reader) (ok bool, err error) {
 //
 // Spec: Elicitation, Capabilities.
 func (c *ClientCapabilities) readElicitation(r *strictjson.Reader) (ok bool, err error) {
-	ok, err = r.Object(func(name []byte) error {
+	ok = true
+	isObject, err := r.Object(func(name []byte) (err error) {
+		declared := true
 		switch string(name) {
 		case "form":
-			c.ElicitationForm = true
+			declared, err = readDeclared(r)
+			c.ElicitationForm = declared
 		case "url":
-			c.ElicitationURL = true
+			declared, err = readDeclared(r)
+			c.ElicitationURL = declared
+		default:
+			_, err = r.Value()
 		}
-		_, err := r.Value()
+		ok = ok && declared
 		return err
 	})
+	ok = ok && isObject
 	c.ElicitationForm = c.ElicitationForm || ok && !c.ElicitationURL
 	return ok, err
+}
+
+func (c *ClientCapabilities) readSampling(r *strictjson.Reader) (ok bool, err error) {
+	ok = true
+	isObject, err := r.Object(func(name []byte) (err error) {
+		if string(name) != "tools" {
+			_, err = r.Value()
+			return err
+		}
+		ok, err = readDeclared(r)
+		c.SamplingTools = ok
+		return err
+	})
+	c.Sampling = ok && isObject
+	return c.Sampling, err
+}
+
+// readDeclared reads a capability's settings: any object declares it.
+func readDeclared(r *strictjson.Reader) (declared bool, err error) {
+	declared = r.Kind() == '{'
+	_, err = r.Value()
+	return declared, err
 }
 
 // ValidateMeta checks the metadata that the strict profile requires on every
@@ -207,5 +232,6 @@ func (r *Request) ValidateVersion() *jsonrpc.Error {
 }
 
 func isVersion(raw jsontext.Value) bool {
-	return len(raw) == 0 || bytes.Equal(raw, []byte(`"`+Version+`"`))
+	text, _ := Text(raw)
+	return len(raw) == 0 || text == Version
 }

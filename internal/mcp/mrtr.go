@@ -83,13 +83,17 @@ func (r InputRequest) strict() InputRequest {
 
 // Result encodes what a client of the given profile is answered, without the
 // members that every result has. It is -32021 if the client did not declare
-// that it can answer: this is the one place that guards all handlers.
+// that it can answer: this is the one place that guards all handlers. A handler
+// that asks for nothing and has no state is at fault, and the error internal.
 func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities) (any, *jsonrpc.Error) {
 	if profile == Contract {
 		return contractInputRequired{
 			Requests: e.Requests,
 			Content:  []Content{TextContent("Additional client input is required before this tool can finish.")},
 		}, nil
+	}
+	if len(e.Requests) == 0 && e.State == "" {
+		return nil, InternalError()
 	}
 	missing := map[string]any{}
 	requests := make(map[string]strictInputRequest, len(e.Requests))

@@ -124,7 +124,8 @@ func (r *Request) readOther(name []byte, reader *strictjson.Reader) error {
 	}
 	_, err := reader.Object(func(name []byte) (err error) {
 		value, err := reader.Value()
-		if string(name) == "protocolVersion" || string(name) == metaProtocolVersion {
+		isKey := string(name) == "protocolVersion" || string(name) == metaProtocolVersion
+		if isKey && isVersion(r.envelopeVersion) { // of two, a wrong one is kept
 			r.envelopeVersion = value
 		}
 		return err

@@ -14,10 +14,14 @@ type Response struct {
 	RetryAfter time.Duration // when to try again; 0 when the response does not say
 }
 
-// ResultResponse makes the response that carries result, an encoded object.
-func ResultResponse(id jsonrpc.ID, result []byte) *Response {
-	body := make([]byte, 0, len(result)+len(id)+len(`{"jsonrpc":"2.0","id":,"result":}`))
-	return &Response{Body: jsonrpc.AppendResult(body, id, result)}
+// ResultResponse makes the response that carries result, an encoded object in
+// any number of pieces, which are copied.
+func ResultResponse(id jsonrpc.ID, result ...[]byte) *Response {
+	size := len(id) + len(`{"jsonrpc":"2.0","id":,"result":}`)
+	for _, piece := range result {
+		size += len(piece)
+	}
+	return &Response{Body: jsonrpc.AppendResult(make([]byte, 0, size), id, result...)}
 }
 
 // ErrorResponse makes the response that carries e.

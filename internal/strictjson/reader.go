@@ -21,8 +21,9 @@ import (
 const MaxDepth = 128
 
 // manyNames is the size of an object from which its names are looked up in a
-// map, so that an object of n members costs O(n) and not O(n²).
-const manyNames = 16
+// map, so that an object of n members costs O(n) and not O(n²). Below it, as in
+// most records, comparing names is faster and allocates nothing.
+const manyNames = 32
 
 // ErrNotJSON is wrapped by every error about text that is not JSON.
 var ErrNotJSON = errors.New("not valid JSON")
@@ -99,17 +100,23 @@ func (r *Reader) Value() ([]byte, error) {
 // Text consumes the next value; ok tells whether it was a string, and text is
 // its decoded content.
 func (r *Reader) Text() (text string, ok bool, err error) {
+	content, ok, err := r.Bytes()
+	return string(content), ok, err
+}
+
+// Bytes is Text without a copy: content may alias the text.
+func (r *Reader) Bytes() (content []byte, ok bool, err error) {
 	if r.peek() != '"' {
-		return "", false, r.value()
+		return nil, false, r.value()
 	}
 	raw, escaped, err := r.str()
 	if err != nil {
-		return "", false, err
+		return nil, false, err
 	}
 	if escaped {
 		raw = unescape(raw)
 	}
-	return string(raw), true, nil
+	return raw, true, nil
 }
 
 // Object consumes the next value. When it is an object, member is called for
@@ -153,11 +160,19 @@ const (
 	foldCase  casing = true
 )
 
+func (c casing) same(a, b []byte) bool {
+	if c == foldCase {
+		return bytes.EqualFold(a, b)
+	}
+	return bytes.Equal(a, b)
+}
+
 // object reads an object. A nil member skips every value.
 func (r *Reader) object(casing casing, member func(name []byte) error) error {
-	if err := r.open(); err != nil {
-		return err
+	if r.depth == MaxDepth {
+		return r.skipDeep()
 	}
+	r.open()
 	seen := objectNames{first: len(r.names), casing: casing}
 	for first := true; ; first = false {
 		if done, err := r.next('}', first); done || err != nil {
@@ -181,9 +196,10 @@ func (r *Reader) object(casing casing, member func(name []byte) error) error {
 }
 
 func (r *Reader) array() error {
-	if err := r.open(); err != nil {
-		return err
+	if r.depth == MaxDepth {
+		return r.skipDeep()
 	}
+	r.open()
 	for first := true; ; first = false {
 		if done, err := r.next(']', first); done || err != nil {
 			return err
@@ -195,13 +211,37 @@ func (r *Reader) array() error {
 }
 
 // open consumes the bracket that starts an array or object.
-func (r *Reader) open() error {
-	if r.depth++; r.depth > MaxDepth {
-		return fmt.Errorf("%w: nested more than %d levels deep", ErrAmbiguous, MaxDepth)
-	}
+func (r *Reader) open() {
+	r.depth++
 	r.pos++
 	r.space()
-	return nil
+}
+
+// skipDeep passes an array or object that is nested too deeply. It looks at
+// nothing but strings and brackets, and needs no stack for them: the text is
+// refused in any case, only what stands behind it is still to be read.
+func (r *Reader) skipDeep() error {
+	if r.fault == nil {
+		r.fault = fmt.Errorf("%w: nested more than %d levels deep", ErrAmbiguous, MaxDepth)
+	}
+	for level := 0; r.pos < len(r.text); {
+		switch r.text[r.pos] {
+		case '"':
+			if _, _, err := r.str(); err != nil {
+				return err
+			}
+			continue
+		case '{', '[':
+			level++
+		case '}', ']':
+			level--
+		}
+		r.pos++
+		if level == 0 {
+			return nil
+		}
+	}
+	return r.syntax("unexpected end of text")
 }
 
 // next positions the reader at the next element, or consumes end.
@@ -228,12 +268,9 @@ func (r *Reader) name() ([]byte, error) {
 	if r.peek() != '"' {
 		return nil, r.syntax("expected a member name")
 	}
-	name, escaped, err := r.str()
+	name, _, err := r.Bytes()
 	if err != nil {
 		return nil, err
-	}
-	if escaped {
-		name = unescape(name)
 	}
 	r.space()
 	if r.peek() != ':' {
@@ -262,7 +299,7 @@ func (r *Reader) unique(seen *objectNames, name []byte) {
 func (n *objectNames) has(names [][]byte, name []byte) bool {
 	if len(names)-n.first < manyNames {
 		for _, old := range names[n.first:] {
-			if bytes.Equal(old, name) || n.casing == foldCase && bytes.EqualFold(old, name) {
+			if n.casing.same(old, name) {
 				return true
 			}
 		}

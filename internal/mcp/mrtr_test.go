@@ -1,0 +1,193 @@
+package mcp_test
+
+import (
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+func TestInputRequiredError(t *testing.T) {
+	var err error = &mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Ask("name", "Who?"), mcp.Ask("age", "How old?")}}
+	assert.EqualError(t, err, "client input required: name, age")
+}
+
+func TestInputRequiredResultStrict(t *testing.T) {
+	everything := mcp.ClientCapabilities{ElicitationForm: true, Sampling: true, Roots: true}
+	tests := []struct {
+		name  string
+		asked mcp.InputRequired
+		want  string
+	}{
+		{
+			"a plain question is a form with one field",
+			mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Ask("name", "Who?")}},
+			`{"inputRequests":{"name":{"method":"elicitation/create","params":{"mode":"form","message":"Who?",` +
+				`"requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}}}`,
+		},
+		{
+			"a form",
+			mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Elicit("f", "Fill in", map[string]any{"n": map[string]any{"type": "integer"}})}, State: "s"},
+			`{"inputRequests":{"f":{"method":"elicitation/create","params":{"mode":"form","message":"Fill in",` +
+				`"requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}}},"requestState":"s"}`,
+		},
+		{
+			"a form without fields still has properties",
+			mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Elicit("f", "Sure?", nil)}},
+			`{"inputRequests":{"f":{"method":"elicitation/create","params":{"mode":"form","message":"Sure?",` +
+				`"requestedSchema":{"type":"object","properties":{}}}}}}`,
+		},
+		{
+			"all kinds at once, in the order of their ids",
+			mcp.InputRequired{Requests: []mcp.InputRequest{
+				{ID: "z", Method: mcp.MethodListRoots},
+				{ID: "a", Method: mcp.MethodCreateMessage, Params: map[string]any{"maxTokens": 1}},
+			}},
+			`{"inputRequests":{"a":{"method":"sampling/createMessage","params":{"maxTokens":1}},"z":{"method":"roots/list"}}}`,
+		},
+		{"state alone", mcp.InputRequired{State: "s"}, `{"requestState":"s"}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			result, err := test.asked.Result(mcp.Strict, everything)
+			require.Nil(t, err)
+			assertJSON(t, test.want, result)
+		})
+	}
+}
+
+func TestInputRequiredResultContract(t *testing.T) {
+	const content = `"content":[{"type":"text","text":"Additional client input is required before this tool can finish."}]`
+	asked := mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Ask("name", "Who?"), {ID: "r", Method: mcp.MethodListRoots}}, State: "s"}
+	result, err := asked.Result(mcp.Contract, mcp.ClientCapabilities{})
+	require.Nil(t, err, "this profile declares no capabilities")
+	assertJSON(t, `{"requests":[{"id":"name","prompt":"Who?"},{"id":"r","method":"roots/list"}],`+content+`}`, result)
+
+	result, err = (&mcp.InputRequired{}).Result(mcp.Contract, mcp.ClientCapabilities{})
+	require.Nil(t, err)
+	assertJSON(t, `{"requests":[],`+content+`}`, result)
+}
+
+func TestInputRequiredResultRefusesUndeclared(t *testing.T) {
+	form, sampling, roots := mcp.Ask("q", "?"), mcp.InputRequest{ID: "s", Method: mcp.MethodCreateMessage}, mcp.InputRequest{ID: "r", Method: mcp.MethodListRoots}
+	tests := []struct {
+		requests []mcp.InputRequest
+		declared mcp.ClientCapabilities
+		want     string
+	}{
+		{[]mcp.InputRequest{form}, mcp.ClientCapabilities{}, `{"elicitation":{}}`},
+		{[]mcp.InputRequest{form}, mcp.ClientCapabilities{ElicitationURL: true, Sampling: true, Roots: true}, `{"elicitation":{}}`},
+		{[]mcp.InputRequest{sampling}, mcp.ClientCapabilities{ElicitationForm: true, Roots: true}, `{"sampling":{}}`},
+		{[]mcp.InputRequest{roots}, mcp.ClientCapabilities{ElicitationForm: true, Sampling: true}, `{"roots":{}}`},
+		{[]mcp.InputRequest{form, sampling, roots}, mcp.ClientCapabilities{Sampling: true}, `{"elicitation":{},"roots":{}}`},
+		{[]mcp.InputRequest{{ID: "x", Method: "own/method"}}, mcp.ClientCapabilities{ElicitationForm: true}, `{"own/method":{}}`},
+	}
+	for _, test := range tests {
+		result, err := (&mcp.InputRequired{Requests: test.requests, State: "s"}).Result(mcp.Strict, test.declared)
+		require.NotNil(t, err, test.want)
+		assert.Nil(t, result)
+		assert.Equal(t, mcp.CodeMissingCapability, err.Code)
+		assertJSON(t, `{"requiredCapabilities":`+test.want+`}`, err.Data)
+	}
+}
+
+func TestInputRequiredThatAsksForNothing(t *testing.T) {
+	result, err := (&mcp.InputRequired{}).Result(mcp.Strict, mcp.ClientCapabilities{})
+	require.NotNil(t, err)
+	assert.Nil(t, result)
+	assert.Equal(t, jsonrpc.CodeInternalError, err.Code)
+}
+
+func TestMissingCapabilityNamesThemInOrder(t *testing.T) {
+	err := mcp.MissingCapability(map[string]any{"sampling": struct{}{}, "elicitation": map[string]any{"url": struct{}{}}})
+	assert.Equal(t, "Missing required client capability: elicitation, sampling", err.Message)
+	assertJSON(t, `{"requiredCapabilities":{"elicitation":{"url":{}},"sampling":{}}}`, err.Data)
+}
+
+// callWith returns the call of a request with the given members of params.
+func callWith(t *testing.T, members string) (*mcp.Call, *jsonrpc.Error) {
+	t.Helper()
+	return mcp.NewCall(parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+members+`}}`), nil)
+}
+
+func TestNewCall(t *testing.T) {
+	req := parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"s\u0074","inputResponses":{"q":"yes","r":{"a": 1}},`+
+		`"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`)
+	req.Principal = "alice"
+	call, err := mcp.NewCall(req, nil)
+	require.Nil(t, err)
+	assert.Equal(t, "alice", call.Principal)
+	assert.Equal(t, mcp.ClientCapabilities{Roots: true}, call.Capabilities)
+	assert.Equal(t, "st", call.RequestState)
+	assert.Len(t, call.InputResponses, 2)
+	assert.JSONEq(t, `{"a":1}`, string(call.InputResponses["r"]))
+
+	for _, absent := range []string{``, `"requestState":null,"inputResponses":null`, `"inputResponses":{}`} {
+		call, err := callWith(t, absent)
+		require.Nil(t, err, absent)
+		assert.Empty(t, call.RequestState)
+		assert.Empty(t, call.InputResponses)
+	}
+	for _, wrong := range []string{
+		`"requestState":7`, `"requestState":{}`, `"requestState":false`, `"inputResponses":[]`, `"inputResponses":"yes"`, `"inputResponses":0`,
+	} {
+		call, err := callWith(t, wrong)
+		require.NotNil(t, err, wrong)
+		assert.Nil(t, call)
+		assert.Equal(t, jsonrpc.CodeInvalidParams, err.Code)
+	}
+}
+
+func TestElicited(t *testing.T) {
+	for answer, want := range map[string]mcp.ElicitResult{
+		`{"action":"accept","content":{"a":1}}`:            {Action: "accept", Content: map[string]jsontext.Value{"a": jsontext.Value("1")}},
+		`{"action":"accept"}`:                              {Action: "accept"},
+		`{"action":"decline","content":null,"_meta":{}}`:   {Action: "decline"},
+		`{"action":"cancel","content":{},"whatever":[{}]}`: {Action: "cancel", Content: map[string]jsontext.Value{}},
+	} {
+		got, ok := mcp.InputResponses{"f": jsontext.Value(answer)}.Elicited("f")
+		assert.True(t, ok, answer)
+		assert.Equal(t, want, got)
+		assert.Equal(t, want.Action == "accept", got.Accepted())
+	}
+	for _, answer := range []string{
+		`null`, `7`, `"accept"`, `[]`, `{}`, `{"action":"maybe"}`, `{"action":7}`, `{"ACTION":"accept"}`, `{"action":null}`,
+		`{"action":"accept","content":[]}`, `{"action":"accept","content":"x"}`,
+	} {
+		got, ok := mcp.InputResponses{"f": jsontext.Value(answer)}.Elicited("f")
+		assert.False(t, ok, answer)
+		assert.Equal(t, mcp.ElicitResult{}, got)
+	}
+	_, ok := mcp.InputResponses{}.Elicited("f")
+	assert.False(t, ok)
+	_, ok = mcp.InputResponses(nil).Elicited("f")
+	assert.False(t, ok)
+}
+
+func TestTextAnswers(t *testing.T) {
+	tests := []struct {
+		answer, want string
+		ok           bool
+	}{
+		{`"yes \u0021"`, "yes !", true},
+		{`""`, "", true},
+		{`{"action":"accept","content":{"q":"yes"}}`, "yes", true},
+		{`{"action":"accept","content":{"q":7}}`, "", false},
+		{`{"action":"accept","content":{"other":"yes"}}`, "", false},
+		{`{"action":"accept"}`, "", false},
+		{`{"action":"decline","content":{"q":"yes"}}`, "", false},
+		{`{"action":"cancel"}`, "", false},
+		{`7`, "", false}, {`null`, "", false}, {`["yes"]`, "", false},
+	}
+	for _, test := range tests {
+		got, ok := mcp.InputResponses{"q": jsontext.Value(test.answer)}.Text("q")
+		assert.Equal(t, test.ok, ok, test.answer)
+		assert.Equal(t, test.want, got, test.answer)
+	}
+	_, ok := mcp.InputResponses(nil).Text("q")
+	assert.False(t, ok)
+}
