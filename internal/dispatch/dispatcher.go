@@ -1,0 +1,121 @@
+// Package dispatch answers requests: it holds the method table of both
+// profiles, the catalogue of tools, prompts and resources, and the rules that
+// all of them share, such as validating arguments, paging lists and turning Go
+// errors into errors of the protocol.
+//
+// It does no I/O of its own and keeps nothing between requests, so any number
+// of dispatchers with the same toolsets answer alike. Transports and the bus
+// plug into Dispatcher, an mcp.Handler; Server is the contract profile as a
+// library. Start at New.
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+// Config says what a Dispatcher serves.
+type Config struct {
+	Server       mcp.Implementation // named in the _meta of every result of the strict profile
+	Instructions string             // for the model, before those of the toolsets; may be empty
+	Toolsets     []mcp.Toolset      // their order has no influence on any response
+	PageSize     int                // most entries on a page of a list; 0 means DefaultPageSize
+}
+
+// A Dispatcher is the mcp.Handler that runs tools, prompts and resources. It is
+// immutable and safe for concurrent use.
+type Dispatcher struct {
+	log      *slog.Logger
+	stamp    stamp
+	tools    map[string]*tool
+	prompts  map[string]*prompt
+	sources  []mcp.ResourceSource
+	pageSize int
+
+	strict, contract map[string]method
+}
+
+var _ mcp.Handler = (*Dispatcher)(nil)
+
+// A method answers the requests of one JSON-RPC method. Its error goes through
+// Dispatcher.wireError.
+type method func(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) (result, error)
+
+// New returns the dispatcher for cfg, or all that is wrong with cfg, each
+// problem with the name of the tool, prompt or template that has it. log takes
+// panics and the causes of internal errors, which no client is told.
+func New(cfg Config, log *slog.Logger) (*Dispatcher, error) {
+	c, err := newCatalogue(cfg)
+	if err != nil {
+		return nil, err
+	}
+	d := newDispatcher(c, log)
+	if err := d.addDiscover(c); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// newDispatcher builds the lists and the method tables, but for discovery. A
+// family of which there is nothing has no methods in the strict profile; the
+// contract always has tools, if only none.
+func newDispatcher(c *catalogue, log *slog.Logger) *Dispatcher {
+	d := &Dispatcher{
+		log:      log,
+		sources:  c.sources,
+		pageSize: c.pageSize,
+		strict:   map[string]method{},
+		contract: map[string]method{},
+	}
+	d.addTools(c)
+	d.addPrompts(c)
+	d.addResources(c)
+	return d
+}
+
+// Handle answers one request. What is not a request of the profile is refused
+// before anything of the catalogue is looked at.
+func (d *Dispatcher) Handle(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
+	res, err := d.run(ctx, req, notify)
+	if err != nil {
+		return mcp.ErrorResponse(req.ID, d.wireError(ctx, req, err))
+	}
+	return d.stamp.response(req, res)
+}
+
+func (d *Dispatcher) run(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) (result, error) {
+	method, refusal := d.admit(req)
+	if refusal != nil {
+		return result{}, refusal
+	}
+	return method(ctx, req, notify)
+}
+
+// admit finds the method that answers req. The handshake of earlier revisions
+// comes first: its clients know nothing of _meta, and the error tells them why
+// they are refused.
+//
+// Spec: MCP 2026-07-28, Versioning, Backward Compatibility.
+func (d *Dispatcher) admit(req *mcp.Request) (method, *jsonrpc.Error) {
+	if req.Method == mcp.MethodInitialize {
+		return nil, mcp.MethodNotFound(req.Method)
+	}
+	methods := d.contract
+	if req.Profile == mcp.Strict {
+		methods = d.strict
+		if refusal := req.ValidateMeta(); refusal != nil {
+			return nil, refusal
+		}
+	}
+	if refusal := req.ValidateVersion(); refusal != nil {
+		return nil, refusal
+	}
+	method, ok := methods[req.Method]
+	if !ok {
+		return nil, mcp.MethodNotFound(req.Method)
+	}
+	return method, nil
+}

@@ -1,0 +1,78 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+// A result is what a method answers, without the members that every result of
+// its kind has.
+type result struct {
+	object        []byte     // the result's own members, an encoded JSON object that is not empty
+	inputRequired bool       // it asks the client for input
+	cache         *mcp.Cache // hints of a cacheable method, nil for the others
+}
+
+// A stamp adds those members, so that no method can forget them. They are text
+// that is encoded once and goes in front of the members of each result.
+//
+// Spec: MCP 2026-07-28, Base Protocol, Results; Caching.
+type stamp struct {
+	complete, inputRequired []byte // strict openings: an object up to a comma
+}
+
+// contractInputRequired is the only opening of the contract profile: its other
+// results are what their methods made.
+const contractInputRequired = `{"resultType":"input_required",`
+
+func newStamp(server mcp.Implementation) (stamp, error) {
+	info, err := jsonrpc.Marshal(map[string]any{mcp.MetaServerInfo: server})
+	if err != nil {
+		return stamp{}, err
+	}
+	return stamp{
+		complete:      fmt.Appendf(nil, `{"resultType":"complete","_meta":%s,`, info),
+		inputRequired: fmt.Appendf(nil, contractInputRequired+`"_meta":%s,`, info),
+	}, nil
+}
+
+// response makes the response that carries r. The hints stay away from a result
+// that asks for input, as that must not be cached.
+func (s *stamp) response(req *mcp.Request, r result) *mcp.Response {
+	members := r.object[1:]
+	switch {
+	case req.Profile == mcp.Contract && r.inputRequired:
+		return mcp.ResultResponse(req.ID, []byte(contractInputRequired), members)
+	case req.Profile == mcp.Contract:
+		return mcp.ResultResponse(req.ID, r.object)
+	case r.inputRequired:
+		return mcp.ResultResponse(req.ID, s.inputRequired, members)
+	}
+	return mcp.ResultResponse(req.ID, s.complete, hints(r.cache), members)
+}
+
+// hints are members up to a comma.
+func hints(c *mcp.Cache) []byte {
+	if c == nil {
+		return nil
+	}
+	scope := "private"
+	if c.Public {
+		scope = "public"
+	}
+	return fmt.Appendf(nil, `"ttlMs":%d,"cacheScope":%q,`, max(0, c.TTL.Milliseconds()), scope)
+}
+
+// fixed is the method whose result is always res.
+func fixed(res result) method {
+	return func(context.Context, *mcp.Request, mcp.NotifyFunc) (result, error) { return res, nil }
+}
+
+// encode makes a result of value, whose JSON form is an object.
+func encode(value any, cache *mcp.Cache) (result, error) {
+	object, err := jsonrpc.Marshal(value)
+	return result{object: object, cache: cache}, err
+}

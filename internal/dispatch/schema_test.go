@@ -1,0 +1,195 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+func TestCompileInputRefuses(t *testing.T) {
+	deep := strings.Repeat(`{"type":"object","properties":{"a":`, maxSchemaDepth/2) + `{}` + strings.Repeat(`}}`, maxSchemaDepth/2)
+	for name, test := range map[string]struct{ schema, want string }{
+		"nothing":             {``, `it has no input schema`},
+		"no JSON":             {`{"type"`, `input schema: `},
+		"two values":          {`{"type":"object"} {}`, `input schema: more than one JSON value`},
+		"null":                {`null`, `input schema: it must be an object`},
+		"boolean":             {`true`, `input schema: it must be an object`},
+		"no type":             {`{}`, `input schema: its type must be "object"`},
+		"another type":        {`{"type":"array"}`, `input schema: its type must be "object"`},
+		"two types":           {`{"type":["object","null"]}`, `input schema: its type must be "object"`},
+		"unknown type":        {`{"type":"object","properties":{"a":{"type":"text"}}}`, `input schema: it is not valid:` + "\n" + `- $.properties.a.type: `},
+		"2019-09":             {`{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object"}`, `is not a supported dialect`},
+		"draft-04":            {`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object"}`, `is not a supported dialect`},
+		"dialect of nobody":   {`{"$schema":"https://example.com/dialect","type":"object"}`, `$schema "https://example.com/dialect" is not a supported dialect: use JSON Schema 2020-12 or draft-07`},
+		"dialect is a number": {`{"$schema":7,"type":"object"}`, `is not a supported dialect`},
+		"http reference":      {`{"type":"object","properties":{"a":{"$ref":"https://example.com/a.json"}}}`, `references to other documents are not followed`},
+		"file reference":      {`{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`, `references to other documents are not followed`},
+		"relative reference":  {`{"type":"object","properties":{"a":{"$ref":"other.json"}}}`, `references to other documents are not followed`},
+		"reference to a host": {`{"type":"object","properties":{"a":{"$ref":"//localhost/a"}}}`, `references to other documents are not followed`},
+		"loaded dialect":      {`{"type":"object","properties":{"a":{"$id":"b","$schema":"http://localhost/dialect"}}}`, `references to other documents are not followed`},
+		"dangling reference":  {`{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`, `input schema: `},
+		"dangling anchor":     {`{"type":"object","properties":{"a":{"$ref":"#none"}}}`, `input schema: `},
+		"bad pattern":         {`{"type":"object","properties":{"a":{"pattern":"("}}}`, `$.properties.a.pattern: expected the format regex`},
+		"too deep":            {deep, `input schema: it nests more than 64 levels deep`},
+		"too long":            {`{"type":"object","description":"` + strings.Repeat("x", maxSchemaLength) + `"}`, `input schema: it is longer than 262144 bytes`},
+		"number out of range": {`{"type":"object","maxProperties":1e999999}`, `the number at "/maxProperties" is out of range`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := compileInput(jsontext.Value(test.schema))
+			assert.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+func TestCompileInputAccepts(t *testing.T) {
+	for name, schema := range map[string]string{
+		"nothing else":       `{"type":"object"}`,
+		"no arguments":       `{"type":"object","additionalProperties":false}`,
+		"2020-12":            `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"}`,
+		"2020-12, fragment":  `{"$schema":"https://json-schema.org/draft/2020-12/schema#","type":"object"}`,
+		"draft-07":           `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","definitions":{"a":{"type":"string"}},"properties":{"a":{"$ref":"#/definitions/a"}}}`,
+		"reference to $defs": `{"type":"object","$defs":{"a":{"$anchor":"a","type":"string"}},"properties":{"a":{"$ref":"#a"},"b":{"$ref":"#/$defs/a"}}}`,
+		"reference by $id":   `{"type":"object","$defs":{"a":{"$id":"https://example.com/a","type":"string"}},"properties":{"a":{"$ref":"https://example.com/a"}}}`,
+		"recursion":          `{"type":"object","properties":{"child":{"$ref":"#"}}}`,
+		"unknown keywords":   `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}`,
+		"braces in strings":  `{"type":"object","description":"` + strings.Repeat(`{[\"`, 100) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := compileInput(jsontext.Value(schema))
+			assert.NoError(t, err)
+		})
+	}
+}
+
+// The dialect decides what a keyword means: items of an array are positions in
+// draft-07, which 2020-12 does not allow.
+func TestDialectIsHonoured(t *testing.T) {
+	const rest = `"type":"object","properties":{"a":{"items":[{"type":"string"}]}}}`
+	_, err := compileInput(jsontext.Value(`{` + rest))
+	require.ErrorContains(t, err, "$.properties.a.items")
+	compiled, err := compileInput(jsontext.Value(`{"$schema":"http://json-schema.org/draft-07/schema#",` + rest))
+	require.NoError(t, err)
+	assert.Error(t, compiled.Validate(map[string]any{"a": []any{json.Number("1")}}))
+}
+
+// complaint is what a model is told of arguments that break schema.
+func complaint(t testing.TB, schema, arguments string) string {
+	t.Helper()
+	compiled, err := compileInput(jsontext.Value(schema))
+	require.NoError(t, err)
+	call := &mcp.ToolCall{Arguments: jsontext.Value(arguments)}
+	return (&tool{input: compiled}).validate(call)
+}
+
+func TestComplaints(t *testing.T) {
+	property := func(schema string) string { return `{"type":"object","properties":{"a":` + schema + `}}` }
+	for name, test := range map[string]struct{ schema, arguments, want string }{
+		"type":                {property(`{"type":"integer"}`), `{"a":"x"}`, `$.a: expected integer, got "x"`},
+		"types":               {property(`{"type":["string","null"]}`), `{"a":[]}`, ` or `},
+		"fraction":            {property(`{"type":"integer"}`), `{"a":1.5}`, `$.a: expected integer, got 1.5`},
+		"enum":                {property(`{"enum":["x",1,null]}`), `{"a":"y"}`, `$.a: expected one of "x", 1, null, got "y"`},
+		"const":               {property(`{"const":"x"}`), `{"a":2}`, `$.a: expected "x", got 2`},
+		"minimum":             {property(`{"minimum":0.1}`), `{"a":0.05}`, `$.a: expected at least 0.1, got 0.05`},
+		"maximum":             {property(`{"maximum":9007199254740993}`), `{"a":9007199254740994}`, `$.a: expected at most 9007199254740993, got 9007199254740994`},
+		"exclusive minimum":   {property(`{"exclusiveMinimum":1}`), `{"a":1}`, `$.a: expected more than 1, got 1`},
+		"exclusive maximum":   {property(`{"exclusiveMaximum":1}`), `{"a":1}`, `$.a: expected less than 1, got 1`},
+		"multiple":            {property(`{"multipleOf":0.01}`), `{"a":0.005}`, `$.a: expected a multiple of 0.01, got 0.005`},
+		"length":              {property(`{"minLength":3}`), `{"a":"éé"}`, `$.a: expected at least 3 characters and not 2, got "éé"`},
+		"items":               {property(`{"items":{"properties":{"odd name":{"type":"string"}}}}`), `{"a":[{},{"odd name":1}]}`, `$.a[1]["odd name"]: expected string, got 1`},
+		"count":               {property(`{"maxItems":1}`), `{"a":[1,2]}`, `$.a: expected at most 1 items and not 2, got [1,2]`},
+		"distinct":            {property(`{"uniqueItems":true}`), `{"a":[1,2,1.0]}`, `$.a: expected distinct items, but those at 0 and 2 are equal, got [1,2,1.0]`},
+		"pattern":             {property(`{"pattern":"^x+$"}`), `{"a":"y"}`, `$.a: expected a string that matches "^x+$", got "y"`},
+		"nested required":     {property(`{"required":["b","c"]}`), `{"a":{}}`, `$.a: missing "b", "c"`},
+		"dependent required":  {property(`{"dependentRequired":{"b":["c"]}}`), `{"a":{"b":1}}`, `$.a: missing "c", required beside "b"`},
+		"additional":          {property(`{"additionalProperties":false}`), `{"a":{"z":1,"b":2}}`, `$.a: unexpected "b", "z"`},
+		"property names":      {property(`{"propertyNames":{"maxLength":1}}`), `{"a":{"long":1}}`, `$.a: the name "long" is not allowed`},
+		"not":                 {property(`{"not":{"type":"string"}}`), `{"a":"x"}`, `$.a: expected something that is not excluded here, got "x"`},
+		"any of":              {property(`{"anyOf":[{"type":"string"},{"minimum":3}]}`), `{"a":1}`, "$.a: expected one of the alternatives to match, got 1\n- $.a: expected string, got 1\n- $.a: expected at least 3, got 1"},
+		"one of":              {property(`{"oneOf":[{"minimum":1},{"minimum":2}]}`), `{"a":3}`, `$.a: expected exactly one of the alternatives to match, but several do, got 3`},
+		"by reference":        {`{"type":"object","$defs":{"s":{"type":"string"}},"allOf":[{"properties":{"a":{"$ref":"#/$defs/s"}}}]}`, `{"a":1}`, "Invalid arguments:\n- $.a: expected string, got 1"},
+		"contains":            {property(`{"contains":{"const":1}}`), `{"a":[2]}`, `$.a: breaks the rule contains, got [2]`},
+		"tiny bound":          {property(`{"minimum":1e-500}`), `{"a":0}`, `$.a: expected at least 1/1000`},
+		"max length":          {property(`{"maxLength":1}`), `{"a":"éé"}`, `$.a: expected at most 1 characters and not 2`},
+		"min items":           {property(`{"minItems":1}`), `{"a":[]}`, `$.a: expected at least 1 items and not 0, got []`},
+		"min properties":      {property(`{"minProperties":1}`), `{"a":{}}`, `$.a: expected at least 1 properties and not 0, got {}`},
+		"max properties":      {property(`{"maxProperties":0}`), `{"a":{"b":1}}`, `$.a: expected at most 0 properties and not 1, got {"b":1}`},
+		"many additional":     {property(`{"additionalProperties":false}`), `{"a":{"1":1,"2":1,"3":1,"4":1,"5":1,"6":1,"7":1,"8":1,"9":1}}`, `"7", "8", and 1 more`},
+		"draft-07 dependency": {`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","dependencies":{"b":["c"]}}`, `{"b":1}`, `$: missing "c", required beside "b"`},
+		"long array":          {property(`{"maxItems":99}`), `{"a":[` + strings.Repeat("1,", 999) + `1]}`, `1,1,1…`},
+		"long value":          {property(`{"type":"integer"}`), `{"a":"` + strings.Repeat("é", 300) + `"}`, `…`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Contains(t, complaint(t, test.schema, test.arguments), test.want)
+		})
+	}
+}
+
+// A complaint is bounded whatever the arguments are, and always the same.
+func TestComplaintIsBounded(t *testing.T) {
+	const schema = `{"type":"object","additionalProperties":{"type":"string"}}`
+	arguments := map[string]any{}
+	for i := range 300 {
+		arguments[fmt.Sprintf("k%03d%s", i, strings.Repeat("x", i))] = []string{strings.Repeat("v", i)}
+	}
+	encoded, err := jsonrpc.Marshal(arguments)
+	require.NoError(t, err)
+	first := complaint(t, schema, string(encoded))
+	assert.Contains(t, first, "\n- $.k000: expected string, got [\"\"]")
+	assert.Contains(t, first, "\n- and 292 more")
+	assert.Less(t, len(first), 4096)
+	for range 5 {
+		assert.Equal(t, first, complaint(t, schema, string(encoded)))
+	}
+}
+
+func TestNumberBounds(t *testing.T) {
+	for number, accepted := range map[string]bool{
+		"9007199254740993": true, "-0.0": true, "1e512": true, "1E-512": true, "1e+512": true, strings.Repeat("9", 512): true,
+		"1e513": false, "1e-513": false, "1e99999999999999999999": false, strings.Repeat("9", 513): false,
+	} {
+		value, err := decodeValue(jsontext.Value(number))
+		if accepted {
+			assert.Equal(t, json.Number(number), value)
+		} else {
+			assert.ErrorContains(t, err, "out of range", number)
+		}
+	}
+}
+
+// Whatever the arguments, validation neither panics nor says more than fits.
+func FuzzValidate(f *testing.F) {
+	const schema = `{"type":"object","required":["n"],"properties":{
+		"n":{"type":"integer","minimum":1,"maximum":10,"multipleOf":3},
+		"s":{"type":"string","minLength":2,"pattern":"^a"},
+		"l":{"type":"array","items":{"anyOf":[{"type":"string"},{"$ref":"#"}]},"uniqueItems":true,"maxItems":3,"contains":{"const":"x"}},
+		"e":{"enum":[1,"x",null]}},
+		"propertyNames":{"maxLength":5},"unevaluatedProperties":false,"if":{"required":["s"]},"then":{"required":["e"]}}`
+	compiled, err := compileInput(jsontext.Value(schema))
+	require.NoError(f, err)
+	for _, seed := range []string{
+		`{}`, `{"n":3}`, `{"n":1e400,"s":"b"}`, `{"n":1e99999,"l":[{"n":"x"},1,1]}`, `{"n":-0.5,"longname":{},"l":[[],"x"]}`, `{"n":null,"e":2,"é":1}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, arguments string) {
+		request := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":` + arguments + `}}`
+		req, refusal := mcp.ParseRequest([]byte(request))
+		if refusal != nil || req.Params.Arguments.Kind() != '{' {
+			return // never reaches a tool
+		}
+		call := &mcp.ToolCall{Arguments: req.Params.Arguments}
+		complaint := (&tool{input: compiled}).validate(call)
+		assert.Less(t, len(complaint), 8192)
+		if complaint == "" {
+			assert.Contains(t, call.Values, "n")
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+// A tool is a tool of the catalogue with what is made once of its definition.
+type tool struct {
+	mcp.ServerTool
+	definition    []byte // as the lists show it
+	input, output *jsonschema.Schema
+}
+
+// newTool checks and compiles a definition. Its error names the tool.
+func newTool(definition mcp.ServerTool) (*tool, error) {
+	t := &tool{ServerTool: definition}
+	var problems [4]error
+	if definition.Run == nil {
+		problems[0] = errors.New("it has no function")
+	}
+	t.input, problems[1] = compileInput(definition.InputSchema)
+	if definition.OutputSchema != nil {
+		t.output, problems[2] = compileOutput(definition.OutputSchema)
+	}
+	if problems[1] == nil && problems[2] == nil { // else there is text that is not JSON
+		t.definition, problems[3] = jsonrpc.Marshal(definition.Tool)
+	}
+	if err := errors.Join(problems[:]...); err != nil {
+		return nil, fmt.Errorf("tool %q: %w", definition.Name, err)
+	}
+	return t, nil
+}
+
+func (t *tool) key() string   { return t.Name }
+func (t *tool) entry() []byte { return t.definition }
+
+// addTools adds the methods of tools to both profiles.
+func (d *Dispatcher) addTools(c *catalogue) {
+	d.tools = make(map[string]*tool, len(c.tools))
+	for _, t := range c.tools {
+		d.tools[t.Name] = t
+	}
+	entries := newList("tools", c.tools)
+	d.contract[mcp.MethodToolsList] = entries.whole()
+	d.contract[mcp.MethodToolsCall] = d.callTool
+	if len(c.tools) > 0 {
+		d.strict[mcp.MethodToolsList] = entries.paged(c.pageSize)
+		d.strict[mcp.MethodToolsCall] = d.callTool
+	}
+}
+
+// callTool answers tools/call.
+//
+// Spec: MCP 2026-07-28, Tools, Error Handling.
+func (d *Dispatcher) callTool(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) (result, error) {
+	name, ok := mcp.Text(req.Params.Name)
+	if !ok {
+		return result{}, mcp.InvalidParams("name must be the name of a tool")
+	}
+	t, ok := d.tools[name]
+	if !ok {
+		return unknownTool(req.Profile, name)
+	}
+	arguments := req.Params.Arguments
+	switch {
+	case mcp.IsAbsent(arguments):
+		arguments = jsontext.Value("{}")
+	case arguments.Kind() != '{':
+		return result{}, mcp.InvalidParams("arguments must be an object")
+	}
+	var out output
+	err := d.invoke(ctx, req, notify, func(call *mcp.Call) (err error) {
+		out, err = t.call(ctx, &mcp.ToolCall{Call: call, Arguments: arguments})
+		return err
+	})
+	if fault, ok := errors.AsType[*panicError](err); ok {
+		out, err = toolError(fault), nil
+	}
+	if err != nil {
+		return askOr(req, err)
+	}
+	return out.result(req.Profile)
+}
+
+// unknownTool is a protocol error, but a result for callers of the contract.
+func unknownTool(profile mcp.Profile, name string) (result, error) {
+	if profile == mcp.Contract {
+		return failure("Tool not found").result(profile)
+	}
+	return result{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown tool: %s", shorten(name))
+}
+
+// call validates the arguments, runs the tool and encodes its output. What the
+// model can do something about is an output; an error is not for the model.
+func (t *tool) call(ctx context.Context, call *mcp.ToolCall) (output, error) {
+	if complaint := t.validate(call); complaint != "" {
+		return failure(complaint), nil
+	}
+	value, err := t.Run(ctx, call)
+	if err != nil {
+		return t.fail(err)
+	}
+	return t.encode(value)
+}
+
+// validate decodes the arguments into call, and says what is wrong with them.
+func (t *tool) validate(call *mcp.ToolCall) (complaint string) {
+	value, err := decodeValue(call.Arguments)
+	if err != nil {
+		return "Invalid arguments: " + err.Error()
+	}
+	call.Values, _ = value.(map[string]any) // an object, as callTool has checked
+	for _, name := range t.input.Required {
+		if _, ok := call.Values[name]; !ok {
+			return "Missing required argument: " + name
+		}
+	}
+	if err := t.input.Validate(value); err != nil {
+		return "Invalid arguments:" + describe(err, value)
+	}
+	return ""
+}
+
+// fail sorts out what a tool's function returned: requests for input and
+// protocol errors are left to the dispatcher, all else is a tool error.
+func (t *tool) fail(err error) (output, error) {
+	if ask, ok := errors.AsType[*mcp.InputRequired](err); ok && ask != nil {
+		return output{}, ask
+	}
+	if protocol, ok := errors.AsType[*jsonrpc.Error](err); ok && protocol != nil {
+		return output{}, protocol
+	}
+	return toolError(err), nil
+}
