@@ -1,0 +1,43 @@
+package mcphttp
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+// sink is a ResponseWriter that costs nothing.
+type sink struct{ header http.Header }
+
+func (s *sink) Header() http.Header         { return s.header }
+func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
+func (s *sink) WriteHeader(int)             {}
+func (s *sink) Flush()                      {}
+
+func (s *sink) SetReadDeadline(time.Time) error  { return nil }
+func (s *sink) SetWriteDeadline(time.Time) error { return nil }
+
+func BenchmarkPost(b *testing.B) {
+	for _, door := range []string{"mcp", "rpc"} {
+		b.Run(door, func(b *testing.B) {
+			res := mcp.ResultResponse("1", []byte(`{}`))
+			h := newHandler(b, func(context.Context, *mcp.Request, mcp.NotifyFunc) *mcp.Response { return res }, Config{})
+			r := strictPost()
+			r.URL.Path = "/" + door
+			body := strings.NewReader(callEcho)
+			r.Body = io.NopCloser(body)
+			w := &sink{header: http.Header{}}
+			b.ReportAllocs()
+			for b.Loop() {
+				body.Reset(callEcho)
+				clear(w.header)
+				h.ServeHTTP(w, r)
+			}
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package mcphttp
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+const (
+	firstBuffer = 4 << 10  // bytes; most requests are smaller
+	keptBuffer  = 64 << 10 // bytes; larger buffers are left to the garbage collector
+)
+
+var buffers = sync.Pool{New: func() any {
+	buf := make([]byte, 0, firstBuffer)
+	return &buf
+}}
+
+func release(buf *[]byte) {
+	if cap(*buf) <= keptBuffer {
+		buffers.Put(buf)
+	}
+}
+
+var errTooLarge = errors.New("body larger than the limit")
+
+// readBody appends the body of r to buf.
+func (h *Handler) readBody(r *http.Request, buf []byte) ([]byte, *refusal) {
+	if r.ContentLength > h.cfg.MaxBody {
+		return buf, refuseWith(mcp.MessageTooLarge("request", h.cfg.MaxBody))
+	}
+	body, err := readAtMost(r.Body, buf, h.cfg.MaxBody)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return body, refuseWith(mcp.MessageTooLarge("request", h.cfg.MaxBody))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return body, refuse(http.StatusRequestTimeout, "the body took too long")
+	case err != nil:
+		return body, refuseWith(jsonrpc.Errorf(jsonrpc.CodeParseError, "Parse error: the body could not be read to its end"))
+	}
+	return body, nil
+}
+
+// readAtMost appends what r has to buf, which must be empty. It holds one byte
+// more than limit at most, and never much more than the client has sent: the
+// Content-Length is a promise, and costs nothing to make.
+func readAtMost(r io.Reader, buf []byte, limit int64) ([]byte, error) {
+	for {
+		if len(buf) == cap(buf) {
+			buf = enlarge(buf, limit)
+		}
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case int64(len(buf)) > limit:
+			return buf, errTooLarge
+		case errors.Is(err, io.EOF):
+			return buf, nil
+		case err != nil:
+			return buf, err
+		}
+	}
+}
+
+func enlarge(buf []byte, limit int64) []byte {
+	size := max(2*cap(buf), firstBuffer)
+	if int64(size) > limit {
+		size = int(limit) + 1
+	}
+	return append(make([]byte, 0, size), buf...)
+}
