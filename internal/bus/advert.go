@@ -1,0 +1,39 @@
+package bus
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// An advert is what a worker tells all ingresses, as JSON on its advert
+// subject: when it comes, every advertEvery, when it changes, and when it goes.
+type advert struct {
+	State     workerState `json:"state"`
+	Slots     int         `json:"slots"`
+	Free      int         `json:"free"`
+	TimeMs    int64       `json:"timeMs"` // the worker's clock, Unix milliseconds
+	Version   string      `json:"version,omitzero"`
+	Catalogue string      `json:"catalogue,omitzero"` // digest of what it serves
+}
+
+// A workerState is part of the wire protocol.
+type workerState string
+
+const (
+	workerUp       workerState = "up"
+	workerDraining workerState = "draining" // takes nothing new
+	workerGone     workerState = "gone"     // has answered all it took
+)
+
+// advertEvery is how often a worker that nothing happens to sends an advert.
+const advertEvery = 250 * time.Millisecond
+
+func parseAdvertBody(data []byte) (a advert, ok bool) {
+	err := json.Unmarshal(data, &a)
+	switch a.State {
+	case workerUp, workerDraining, workerGone:
+		return a, err == nil && a.Slots > 0 && a.Free >= 0 && a.Free <= a.Slots
+	}
+	return advert{}, false
+}

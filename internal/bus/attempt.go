@@ -1,0 +1,106 @@
+package bus
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxBacklog is how many notifications of one request are kept for a client
+	// that reads slower than the tool writes; more are dropped, never a result.
+	maxBacklog = 1024
+	// gapPatience is how long a reply is held back for those before it.
+	gapPatience = 250 * time.Millisecond
+)
+
+// A reply is a frame and its body.
+type reply struct {
+	frame
+	body []byte
+}
+
+// An attempt is one sending of a request to one worker. Replies are pushed by
+// the subscription's goroutine and taken, in the order of their numbers, by that
+// of the request.
+type attempt struct {
+	id     uint64
+	member *member
+	sent   time.Time
+	wake   chan struct{} // capacity 1: something is ready, or early
+
+	mu      sync.Mutex // guards what follows
+	next    int        // number of the next reply in order
+	ready   []reply    // in order, not yet taken
+	early   []reply    // arrived before one that is missing
+	dropped int        // notifications there was no room for
+}
+
+func newAttempt(id uint64, m *member) *attempt {
+	return &attempt{id: id, member: m, sent: time.Now(), wake: make(chan struct{}, 1), next: 1}
+}
+
+// push takes in a reply. Repeated ones are dropped.
+func (a *attempt) push(r reply) {
+	a.mu.Lock()
+	switch {
+	case r.number == a.next:
+		a.accept(r)
+		a.settle()
+	case r.number > a.next && r.kind == frameNotification && len(a.early) >= maxBacklog:
+		a.dropped++
+	case r.number > a.next:
+		a.early = append(a.early, r)
+	}
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// accept puts the next reply in order with those that are ready.
+func (a *attempt) accept(r reply) {
+	a.next = r.number + 1
+	if r.kind == frameNotification && len(a.ready) >= maxBacklog {
+		a.dropped++
+		return
+	}
+	a.ready = append(a.ready, r)
+}
+
+// settle moves early replies whose turn has come.
+func (a *attempt) settle() {
+	for {
+		i := slices.IndexFunc(a.early, func(r reply) bool { return r.number <= a.next })
+		if i < 0 {
+			return
+		}
+		r := a.early[i]
+		a.early = slices.Delete(a.early, i, i+1)
+		if r.number == a.next {
+			a.accept(r)
+		}
+	}
+}
+
+// take returns what is ready, and whether replies wait for one that is missing.
+func (a *attempt) take() (ready []reply, gap bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ready, a.ready = a.ready, nil
+	return ready, len(a.early) > 0
+}
+
+// skipGap gives up on replies that are missing.
+func (a *attempt) skipGap() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	slices.SortFunc(a.early, func(x, y reply) int { return x.number - y.number })
+	for _, r := range a.early {
+		if r.number >= a.next {
+			a.accept(r)
+		}
+	}
+	a.early = nil
+}

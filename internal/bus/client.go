@@ -1,0 +1,256 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+// headerPrincipal carries the principal, query-escaped, when there is one.
+const headerPrincipal = "Mcp-Principal"
+
+// startWithin is how long after it was sent a request may still be started.
+const startWithin = 2 * time.Second
+
+// A ClientConfig says how an ingress uses the bus.
+type ClientConfig struct {
+	Realm    string
+	Deadline time.Duration // for every request, from its arrival; 0 means 60 s
+	// MaxQueue bounds the requests that wait for each pool; 0 means 4096.
+	MaxQueue int
+	// MaxQueueBytes bounds their size; 0 means 64 MiB.
+	MaxQueueBytes int
+}
+
+func (c ClientConfig) withDefaults() ClientConfig {
+	if c.Deadline == 0 {
+		c.Deadline = 60 * time.Second
+	}
+	if c.MaxQueue == 0 {
+		c.MaxQueue = 4096
+	}
+	if c.MaxQueueBytes == 0 {
+		c.MaxQueueBytes = 64 << 20
+	}
+	return c
+}
+
+// A Client is the ingress's end of the bus: a handler that has each request
+// answered by a worker of the request's pool. It knows the workers from their
+// adverts, sends to the one with the most free slots, and keeps requests in a
+// bounded fair queue while none has one.
+//
+// It sends a request again only on proof that it was not started. It is safe
+// for concurrent use.
+type Client struct {
+	conn   *Conn
+	cfg    ClientConfig
+	log    *slog.Logger
+	prefix string // of reply subjects
+	subs   []*nats.Subscription
+	lastID atomic.Uint64
+
+	mu       sync.Mutex // guards what follows
+	pools    map[string]*pool
+	attempts map[uint64]*attempt
+}
+
+var _ mcp.Handler = (*Client)(nil)
+
+// OpenClient starts to listen for adverts and replies. Close ends that; nothing
+// may be in Handle then.
+func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error) {
+	cfg = cfg.withDefaults()
+	if err := (Address{Realm: cfg.Realm, Pool: "default"}).Validate(); err != nil {
+		return nil, err
+	}
+	c := &Client{
+		conn:     conn,
+		cfg:      cfg,
+		log:      log.With("component", "bus"),
+		prefix:   replies(cfg.Realm, nuid.Next()),
+		pools:    make(map[string]*pool),
+		attempts: make(map[uint64]*attempt),
+	}
+	for subject, receive := range map[string]nats.MsgHandler{
+		c.prefix + ">":        c.onReply,
+		allAdverts(cfg.Realm): c.onAdvert,
+	} {
+		sub, err := conn.Subscribe(subject, receive)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("subscribe to %s: %w", subject, err), c.Close())
+		}
+		c.subs = append(c.subs, sub)
+	}
+	if err := conn.FlushTimeout(5 * time.Second); err != nil {
+		return nil, errors.Join(fmt.Errorf("subscribe to the bus: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+// Close stops listening.
+func (c *Client) Close() error {
+	var errs []error
+	for _, sub := range c.subs {
+		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Workers is the number of workers known in pool.
+func (c *Client) Workers(pool string) int {
+	c.mu.Lock()
+	p := c.pools[pool]
+	c.mu.Unlock()
+	if p == nil {
+		return 0
+	}
+	return p.workers()
+}
+
+// Handle has req answered by a worker. The response is an error of its own if
+// there is no worker, no free slot in time, or no answer before the deadline.
+func (c *Client) Handle(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
+	if limit := c.conn.MaxPayload(); int64(len(req.Raw)) > limit-maxOverhead {
+		return mcp.ErrorResponse(req.ID, mcp.MessageTooLarge("request", limit-maxOverhead))
+	}
+	p := c.enter(req.Pool)
+	defer c.leave(p)
+	until := c.deadline(ctx)
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	t := &trial{client: c, pool: p, req: req, notify: notify, until: until, end: timer.C}
+	w := &waiter{principal: req.Principal, bytes: len(req.Raw)}
+	for again := false; ; again = true {
+		m, refusal := p.acquire(ctx, timer.C, until, w, again)
+		if refusal != nil {
+			return mcp.ErrorResponse(req.ID, refusal)
+		}
+		if res := t.send(ctx, m); res != nil {
+			return res
+		}
+	}
+}
+
+func (c *Client) deadline(ctx context.Context) time.Time {
+	until := time.Now().Add(c.cfg.Deadline)
+	if d, ok := ctx.Deadline(); ok && d.Before(until) {
+		return d
+	}
+	return until
+}
+
+// enter returns the pool of that name; leave must follow.
+func (c *Client) enter(name string) *pool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.poolOf(name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.users++
+	return p
+}
+
+// leave forgets a pool that has neither workers nor requests: anyone can ask
+// for any name.
+func (c *Client) leave(p *pool) {
+	p.mu.Lock()
+	p.users--
+	unused := p.users == 0 && len(p.roster.members) == 0
+	p.mu.Unlock()
+	if !unused {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.users == 0 && len(p.roster.members) == 0 {
+		delete(c.pools, p.name)
+	}
+}
+
+func (c *Client) poolOf(name string) *pool {
+	p := c.pools[name]
+	if p == nil {
+		p = &pool{
+			name:        name,
+			conn:        c.conn,
+			workerSince: time.Now(),
+			queue:       fairQueue{maxRequests: c.cfg.MaxQueue, maxBytes: c.cfg.MaxQueueBytes},
+		}
+		c.pools[name] = p
+	}
+	return p
+}
+
+func (c *Client) newAttempt(m *member) *attempt {
+	a := newAttempt(c.lastID.Add(1), m)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts[a.id] = a
+	return a
+}
+
+func (c *Client) forget(a *attempt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.attempts, a.id)
+}
+
+// onReply passes a worker's reply, or the server's word that there is none, to
+// the attempt. Replies to attempts that are over are dropped.
+func (c *Client) onReply(m *nats.Msg) {
+	id, f, bare, ok := parseReply(m.Subject[len(c.prefix):])
+	if bare {
+		if m.Header.Get("Status") != "503" {
+			return
+		}
+		f = frame{kind: frameNoResponders, number: 1}
+	}
+	if !ok {
+		c.log.Warn("reply with an unknown frame", slog.String("subject", m.Subject))
+		return
+	}
+	c.mu.Lock()
+	a := c.attempts[id]
+	c.mu.Unlock()
+	if a != nil {
+		a.push(reply{frame: f, body: m.Data})
+	}
+}
+
+func (c *Client) onAdvert(m *nats.Msg) {
+	name, worker, ok := parseAdvert(c.cfg.Realm, m.Subject)
+	if !ok {
+		return
+	}
+	a, ok := parseAdvertBody(m.Data)
+	if !ok {
+		c.log.Warn("advert that cannot be read", slog.String("subject", m.Subject))
+		return
+	}
+	p := c.enter(name)
+	p.heard(worker, a)
+	c.leave(p)
+}
+
+// header returns what rides beside the body; nil when nothing has to.
+func header(req *mcp.Request) nats.Header {
+	if req.Principal == "" {
+		return nil
+	}
+	return nats.Header{headerPrincipal: {url.QueryEscape(req.Principal)}}
+}

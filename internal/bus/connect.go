@@ -1,0 +1,209 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// A ConnConfig says how to reach NATS.
+type ConnConfig struct {
+	URL         string        // one or several, separated by commas
+	Credentials string        // a credentials file; empty for none
+	Name        string        // what the server's monitoring shows
+	Wait        time.Duration // how long Connect tries
+	InProcess   nats.InProcessConnProvider
+	// Buffer keeps what is published while disconnected, in bytes; it is sent
+	// after the reconnect. 0 keeps nothing and makes publishing fail at once.
+	Buffer int
+}
+
+// A Conn is a connection to NATS that does not give up once it was established:
+// it reconnects without limit, and tells how it is meanwhile. Only Close ends it,
+// or a server that finds the connection in breach of the NATS protocol. Its
+// methods may be called concurrently.
+type Conn struct {
+	*nats.Conn
+	log    *slog.Logger
+	closed chan struct{} // closed with the connection
+
+	slowConsumers    atomic.Int64
+	permissionErrors atomic.Int64
+
+	mu        sync.Mutex // guards what follows
+	connected chan struct{}
+	up        bool
+	since     time.Time // of the last change of up
+}
+
+// Connect waits until NATS answers, for at most cfg.Wait. Close ends the
+// connection at once; whoever uses it drains first.
+func Connect(ctx context.Context, cfg ConnConfig, log *slog.Logger) (*Conn, error) {
+	servers, err := withoutUsers(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{log: log.With("component", "nats"), closed: make(chan struct{}), connected: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(ctx, cfg.Wait)
+	defer cancel()
+	for {
+		nc, err := nats.Connect(cfg.URL, c.options(cfg)...)
+		if err == nil {
+			c.Conn = nc
+			<-c.Connected()
+			return c, nil
+		}
+		switch {
+		case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
+			return nil, fmt.Errorf("NATS at %s refuses the credentials: %w", servers, err)
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+			return nil, fmt.Errorf("read NATS credentials: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return nil, fmt.Errorf("connect to NATS at %s: %w", servers, ctx.Err())
+			}
+			return nil, fmt.Errorf("NATS at %s does not answer within %s: %w", servers, cfg.Wait, err)
+		case <-time.After(reconnectDelay(0)):
+		}
+	}
+}
+
+// withoutUsers returns urls without the passwords and tokens that they may hold.
+func withoutUsers(urls string) (string, error) {
+	servers := strings.Split(urls, ",")
+	for i, server := range servers {
+		server = strings.TrimSpace(server)
+		if !strings.Contains(server, "://") {
+			server = "nats://" + server // as nats.go reads it
+		}
+		u, err := url.Parse(server)
+		if err != nil {
+			return "", fmt.Errorf("URL %d of NATS cannot be read", i+1) // the cause would quote it
+		}
+		u.User = nil
+		servers[i] = u.String()
+	}
+	return strings.Join(servers, ","), nil
+}
+
+func (c *Conn) options(cfg ConnConfig) []nats.Option {
+	buffer := cfg.Buffer
+	if buffer == 0 {
+		buffer = -1 // nats.go's way to say none
+	}
+	options := []nats.Option{
+		nats.Name(cfg.Name),
+		nats.Timeout(min(cfg.Wait, 2*time.Second)),
+		nats.MaxReconnects(-1),
+		nats.CustomReconnectDelay(reconnectDelay),
+		nats.ReconnectBufSize(buffer),
+		nats.IgnoreAuthErrorAbort(), // credentials may be renewed while it tries
+		nats.PingInterval(10 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.ConnectHandler(func(*nats.Conn) { c.setUp(true) }),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.disconnected(err) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) { c.reconnected(nc) }),
+		nats.ErrorHandler(c.asyncError),
+	}
+	if cfg.Credentials != "" {
+		options = append(options, nats.UserCredentials(cfg.Credentials))
+	}
+	if cfg.InProcess != nil {
+		options = append(options, nats.InProcessServer(cfg.InProcess))
+	}
+	return options
+}
+
+// reconnectDelay is between 50 ms and 2 s, growing and jittered, so that a
+// fleet does not come back in step.
+func reconnectDelay(attempts int) time.Duration {
+	most := min(50*time.Millisecond<<min(attempts, 6), 2*time.Second)
+	return 50*time.Millisecond + rand.N(most)
+}
+
+func (c *Conn) disconnected(err error) {
+	c.setUp(false)
+	if err == nil {
+		return // closed by this process
+	}
+	c.log.Warn("disconnected from NATS, reconnecting", slog.Any("error", err))
+}
+
+func (c *Conn) reconnected(nc *nats.Conn) {
+	c.setUp(true)
+	c.log.Info("reconnected to NATS", slog.String("server", nc.ConnectedUrlRedacted()))
+}
+
+// asyncError counts what goes wrong beside the calls that nats.go returns an
+// error from.
+func (c *Conn) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
+	switch {
+	case errors.Is(err, nats.ErrSlowConsumer):
+		c.slowConsumers.Add(1)
+	case errors.Is(err, nats.ErrPermissionViolation):
+		c.permissionErrors.Add(1)
+	}
+	subject := ""
+	if sub != nil {
+		subject = sub.Subject
+	}
+	c.log.Error("NATS reports an error", slog.String("subscription", subject), slog.Any("error", err))
+}
+
+func (c *Conn) setUp(up bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if up == c.up {
+		return
+	}
+	c.up, c.since = up, time.Now()
+	if up {
+		close(c.connected)
+	} else {
+		c.connected = make(chan struct{})
+	}
+}
+
+// Connected returns a channel that is closed while the connection is up.
+func (c *Conn) Connected() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.connected
+}
+
+// Up tells whether the connection is up, and for how long it has been so, or
+// not.
+func (c *Conn) Up() (up bool, lasting time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up, time.Since(c.since)
+}
+
+// SlowConsumers is how often messages were dropped because this process did not
+// take them in time.
+func (c *Conn) SlowConsumers() int64 { return c.slowConsumers.Load() }
+
+// PermissionErrors is how often the server refused a subject.
+func (c *Conn) PermissionErrors() int64 { return c.permissionErrors.Load() }
+
+// Counters are the same by name, for operators.
+func (c *Conn) Counters() map[string]int64 {
+	return map[string]int64{
+		"slowConsumers":    c.SlowConsumers(),
+		"permissionErrors": c.PermissionErrors(),
+		"reconnects":       int64(c.Stats().Reconnects), //nolint:gosec // a count,
+	}
+}

@@ -1,0 +1,78 @@
+package bus_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpyard/mcpyard/internal/bus"
+	"github.com/mcpyard/mcpyard/internal/bus/bustest"
+)
+
+var garbage = []string{
+	"", " ", "\x00\xff\xfe", "cancel", "cancel ", "dance 1 2 3", "{}", "[]", "null", `{"state":"up"}`, "{", strings.Repeat("[", 100_000),
+	`{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":null,"method":"tools/call"}`, `{"jsonrpc":"2.0","method":"tools/call"}`,
+}
+
+// TestGarbage sends what nobody should to every subject there is.
+func TestGarbage(t *testing.T) {
+	t.Parallel()
+	s := bustest.StartServer(t)
+	w, stop := startWorker(t, s, 2, result)
+	c := openClient(t, s, bus.ClientConfig{})
+	knows(t, c, 1)
+	raw := newRawIngress(t, s, w)
+	replies := []string{
+		"", "nobody", "mcp.v1", "mcp.v1.test.r.X", "mcp.v1.test.r.X.0.1.s-1", "mcp.v1.test.r.X.0.1.s-9-9.r-1-1",
+		"mcp.v1.test.r.X.0.1.z-1-2", c.ReplyPrefix() + "1.s-1-9999999999999",
+		fmt.Sprintf("%szz.s-%d-%d", c.ReplyPrefix(), time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Hour).UnixMilli()),
+	}
+	for _, body := range garbage {
+		for _, subject := range []string{
+			raw.worker + ".ctl", raw.worker + ".call.echo", raw.worker + ".call._.more.tokens", "mcp.v1.test.default.q._",
+			"mcp.v1.test.default.adv.W1", "mcp.v1.test.stranger.adv.W1", "mcp.v1.test.default.adv." + w.ID(),
+			c.ReplyPrefix() + "1", c.ReplyPrefix() + "zz.s-1-2", c.ReplyPrefix() + "1.s-1-2.r-1-1", c.ReplyPrefix() + "1.s-1-2.q-1-1",
+			c.ReplyPrefix() + "!.x.y.z", "$SRV.PING", "$SRV.INFO", "$SRV.STATS",
+		} {
+			for _, reply := range replies {
+				if reply == "" {
+					require.NoError(t, raw.Publish(subject, []byte(body)))
+				} else {
+					require.NoError(t, raw.PublishRequest(subject, reply, []byte(body)))
+				}
+			}
+		}
+	}
+	require.NoError(t, raw.Flush())
+	for i := range 20 {
+		assert.Zero(t, c.Handle(t.Context(), request(t, i, "echo"), noNotifications(t)).Code)
+	}
+	assert.Equal(t, 1, c.Workers(address.Pool))
+	assert.Equal(t, 1, c.Pools(), "a stranger's advert that cannot be read makes no pool")
+	require.Eventually(t, func() bool { return w.Kept() == 0 }, bustest.Patience, time.Millisecond)
+	require.NoError(t, stop())
+}
+
+// TestFaultyRequestsAreAnswered has an ingress that does not parse what it
+// sends.
+func TestFaultyRequestsAreAnswered(t *testing.T) {
+	t.Parallel()
+	s := bustest.StartServer(t)
+	w, _ := startWorker(t, s, 1, result)
+	raw := newRawIngress(t, s, w)
+	for body, code := range map[string]string{
+		"{":                        "-32700",
+		"[]":                       "-32600",
+		`{"jsonrpc":"2.0","id":1}`: "-32600",
+		`{"jsonrpc":"2.0","method":"notifications/cancelled"}`: "-32600",
+	} {
+		raw.send(t, "1", body, time.Minute, time.Minute)
+		_, frame, response := raw.next(t)
+		assert.Equal(t, "r-1-1-"+code, frame)
+		assert.Contains(t, response, code)
+	}
+}

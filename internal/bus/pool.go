@@ -1,0 +1,216 @@
+package bus
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+const (
+	// noWorkersPatience is how long requests wait for a pool's first worker, or
+	// for another after the last one has gone.
+	noWorkersPatience = time.Second
+	// outagePatience is how long requests wait for NATS to come back.
+	outagePatience = 5 * time.Second
+	// maxRetryAfter bounds what a refused client is told to wait.
+	maxRetryAfter = 30 * time.Second
+)
+
+// A pool is what an ingress knows of one pool of workers, and the requests that
+// wait for it. It is safe for concurrent use.
+type pool struct {
+	name string
+	conn *Conn
+
+	mu          sync.Mutex // guards what follows
+	roster      roster
+	queue       fairQueue
+	service     time.Duration // moving average from sending a request to its result
+	workerSince time.Time     // when the pool last had a worker, or came into being
+	users       int           // requests under way; the client forgets an unused pool
+}
+
+// A grant is what a waiter gets: a worker's slot, or nothing because the queue
+// had to shed it.
+type grant struct{ member *member }
+
+// acquire takes a slot, waiting in the queue when none is free. The refusal
+// says why there is none: nothing was started then. again puts a request that
+// a worker has turned down in front of its line.
+func (p *pool) acquire(ctx context.Context, end <-chan time.Time, until time.Time, w *waiter, again bool) (*member, *jsonrpc.Error) {
+	m, refusal := p.enqueue(w, until, again)
+	if m != nil || refusal != nil {
+		return m, refusal
+	}
+	patience := time.NewTimer(noWorkersPatience)
+	defer patience.Stop()
+	for {
+		select {
+		case g := <-w.outcome:
+			if g.member == nil {
+				return nil, p.overloaded()
+			}
+			return g.member, nil
+		case <-ctx.Done():
+			p.withdraw(w)
+			return nil, mcp.DeadlineExceeded(false)
+		case <-end:
+			p.withdraw(w)
+			return nil, mcp.DeadlineExceeded(false)
+		case <-patience.C:
+			if p.hopeless() {
+				p.withdraw(w)
+				return nil, mcp.NoWorkers(p.name, noWorkersPatience)
+			}
+			patience.Reset(noWorkersPatience)
+		}
+	}
+}
+
+// enqueue takes a free slot at once, or puts w into the queue, or refuses it.
+func (p *pool) enqueue(w *waiter, until time.Time, again bool) (*member, *jsonrpc.Error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.queue.len() == 0 {
+		if m := p.roster.best(now); m != nil {
+			m.sent++
+			return m, nil
+		}
+	}
+	w.outcome = make(chan grant, 1)
+	if again {
+		p.queue.pushFront(w)
+		return nil, nil
+	}
+	if now.Add(p.expectedWait(now)).After(until) {
+		return nil, mcp.Overloaded(p.retryAfter(now))
+	}
+	shed, ok := p.queue.push(w)
+	if !ok {
+		return nil, mcp.Overloaded(p.retryAfter(now))
+	}
+	if shed != nil {
+		shed.outcome <- grant{}
+	}
+	return nil, nil
+}
+
+// withdraw ends w's waiting. It may have been granted a slot at the same time.
+func (p *pool) withdraw(w *waiter) {
+	p.mu.Lock()
+	waiting := p.queue.remove(w)
+	p.mu.Unlock()
+	if waiting {
+		return
+	}
+	if g := <-w.outcome; g.member != nil {
+		p.release(g.member)
+	}
+}
+
+// release gives back a slot of which nothing more is known.
+func (p *pool) release(m *member) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.sent--
+	p.serve(time.Now())
+}
+
+// answered gives back a slot with what the worker said of its free ones, and
+// how long the call took; 0 when it was not started.
+func (p *pool) answered(m *member, f frame, took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.sent--
+	m.report(f.free)
+	if f.kind == frameDrain {
+		m.draining = true
+	}
+	if took > 0 {
+		p.service += (took - p.service) / 16
+	}
+	p.serve(time.Now())
+}
+
+// lost gives back a slot of a worker that NATS has no subscription of.
+func (p *pool) lost(m *member) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.sent--
+	p.roster.drop(m)
+}
+
+// heard takes in an advert.
+func (p *pool) heard(worker string, a advert) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.roster.update(worker, a, now)
+	if p.roster.capacity(now) > 0 {
+		p.workerSince = now
+	}
+	p.serve(now)
+}
+
+// serve hands free slots to those who wait.
+func (p *pool) serve(now time.Time) {
+	for p.queue.len() > 0 {
+		m := p.roster.best(now)
+		if m == nil {
+			return
+		}
+		m.sent++
+		p.queue.pop().outcome <- grant{member: m}
+	}
+}
+
+// hopeless tells whether there is nobody to wait for.
+func (p *pool) hopeless() bool {
+	up, lasting := p.conn.Up()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch now := time.Now(); {
+	case !up:
+		return lasting > outagePatience
+	case p.roster.capacity(now) > 0:
+		return false
+	default:
+		return now.Sub(p.workerSince) > noWorkersPatience && lasting > noWorkersPatience
+	}
+}
+
+func (p *pool) overloaded() *jsonrpc.Error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return mcp.Overloaded(p.retryAfter(time.Now()))
+}
+
+// expectedWait is how long a request will wait that is queued now.
+func (p *pool) expectedWait(now time.Time) time.Duration {
+	slots := p.roster.capacity(now)
+	if slots == 0 {
+		return 0
+	}
+	return p.service * time.Duration(p.queue.len()+1) / time.Duration(slots)
+}
+
+// retryAfter is when the queue of now will have been served.
+func (p *pool) retryAfter(now time.Time) time.Duration {
+	return min(max(p.expectedWait(now), 100*time.Millisecond), maxRetryAfter)
+}
+
+// workers is the number of workers that can be chosen.
+func (p *pool) workers() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.roster.members {
+		if m.usable(time.Now()) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,172 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+const (
+	// maxOverhead is what headers may add to a message's body.
+	maxOverhead = 4 << 10
+	// deadlineSlack is how much later than the ingress a worker ends the work.
+	// The ingress cancels it at the deadline and says so to its client; the
+	// worker's word that time is up must not come first.
+	deadlineSlack = 100 * time.Millisecond
+)
+
+// A trial is a request on its way to an answer, through one attempt after the
+// other. It belongs to the goroutine of Client.Handle.
+type trial struct {
+	client *Client
+	pool   *pool
+	req    *mcp.Request
+	notify mcp.NotifyFunc
+	until  time.Time
+	end    <-chan time.Time // fires at until
+}
+
+// send sends the request to m and waits for its answer. A nil response means
+// that it was not started there and may be sent again.
+func (t *trial) send(ctx context.Context, m *member) *mcp.Response {
+	c := t.client
+	a := c.newAttempt(m)
+	defer c.forget(a)
+	if err := t.publish(a); err != nil {
+		return t.unsent(ctx, a, err)
+	}
+	return t.await(ctx, a)
+}
+
+func (t *trial) publish(a *attempt) error {
+	now := time.Now()
+	offset := a.member.clockOffset()
+	subject := Address{Realm: t.client.cfg.Realm, Pool: t.pool.name}.calls(a.member.id) + t.tool()
+	reply := replySubject(t.client.prefix, a.id, terms{
+		profile:  t.req.Profile,
+		startBy:  earlier(now.Add(startWithin), t.until).Add(offset),
+		deadline: t.until.Add(offset + deadlineSlack),
+	})
+	h := header(t.req)
+	if h == nil {
+		return t.client.conn.PublishRequest(subject, reply, t.req.Raw)
+	}
+	return t.client.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: h, Data: t.req.Raw})
+}
+
+func (t *trial) tool() string {
+	if t.req.Method != mcp.MethodToolsCall {
+		return noTool
+	}
+	name, _ := t.req.Target()
+	return toolToken(name)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// unsent deals with a request that did not leave this process. Unless it never
+// will, that is because the connection is down: it waits until it is up again.
+func (t *trial) unsent(ctx context.Context, a *attempt, err error) *mcp.Response {
+	t.pool.release(a.member)
+	switch {
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return mcp.ErrorResponse(t.req.ID, mcp.NoWorkers(t.pool.name, maxRetryAfter))
+	case errors.Is(err, nats.ErrMaxPayload): // with a header larger than maxOverhead
+		return mcp.ErrorResponse(t.req.ID, mcp.MessageTooLarge("request", t.client.conn.MaxPayload()-maxOverhead))
+	}
+	patience := time.NewTimer(outagePatience)
+	defer patience.Stop()
+	select {
+	case <-t.client.conn.Connected():
+		return nil
+	case <-patience.C:
+		return mcp.ErrorResponse(t.req.ID, mcp.NoWorkers(t.pool.name, noWorkersPatience))
+	case <-t.end:
+	case <-ctx.Done():
+	}
+	return mcp.ErrorResponse(t.req.ID, mcp.DeadlineExceeded(false))
+}
+
+// await takes replies until one is final.
+func (t *trial) await(ctx context.Context, a *attempt) *mcp.Response {
+	var gap <-chan time.Time
+	for {
+		select {
+		case <-a.wake:
+		case <-gap:
+			a.skipGap()
+			gap = nil
+		case <-t.end:
+			return t.abandon(a)
+		case <-ctx.Done():
+			return t.abandon(a)
+		}
+		ready, missing := a.take()
+		for _, r := range ready {
+			if res, over := t.reply(a, r); over {
+				return res
+			}
+		}
+		switch {
+		case !missing:
+			gap = nil
+		case gap == nil:
+			gap = time.After(gapPatience)
+		}
+	}
+}
+
+// reply deals with one reply; over ends the attempt, with a nil response if the
+// request was not started.
+func (t *trial) reply(a *attempt, r reply) (res *mcp.Response, over bool) {
+	switch r.kind {
+	case frameNotification:
+		t.notify(r.body)
+		return nil, false
+	case frameAccept:
+		return nil, false
+	case frameNoResponders:
+		t.client.log.Info("worker has no subscription, forgetting it", slog.String("worker", a.member.id))
+		t.pool.lost(a.member)
+		return nil, true
+	case frameResult:
+		if a.dropped > 0 {
+			t.client.log.Warn("notifications dropped for a slow client", slog.Int("dropped", a.dropped))
+		}
+		t.pool.answered(a.member, r.frame, time.Since(a.sent))
+		return &mcp.Response{Body: r.body, Code: r.code}, true
+	default:
+		t.pool.answered(a.member, r.frame, 0)
+		return nil, true
+	}
+}
+
+// abandon tells the worker that nobody waits any more. The worker may not have
+// started the request, but there is no proof of that.
+func (t *trial) abandon(a *attempt) *mcp.Response {
+	c := t.client
+	subject := Address{Realm: c.cfg.Realm, Pool: t.pool.name}.control(a.member.id)
+	if err := c.conn.Publish(subject, []byte("cancel "+c.attemptKey(a))); err != nil {
+		c.log.Debug("cancel not sent", slog.Any("error", err)) // its deadline ends the work
+	}
+	t.pool.release(a.member)
+	return mcp.ErrorResponse(t.req.ID, mcp.DeadlineExceeded(true))
+}
+
+// attemptKey is the attempt's name on the control subject: what a worker sees
+// of it in the reply subject.
+func (c *Client) attemptKey(a *attempt) string {
+	base := c.prefix[len(Protocol+"."+c.cfg.Realm+".r."):]
+	return base + strconv.FormatUint(a.id, 36)
+}
