@@ -177,7 +177,7 @@ func TestConcurrentRequests(t *testing.T) {
 }
 
 // logged answers raw and returns what was logged meanwhile, as JSON lines.
-func logged(t *testing.T, ctx context.Context, raw string) []string {
+func logged(ctx context.Context, t *testing.T, raw string) []string {
 	t.Helper()
 	var buf bytes.Buffer
 	d, err := dispatch.New(fixture(), slog.New(slog.NewJSONHandler(&buf, nil)))
@@ -191,13 +191,13 @@ func strictRequest(id, method, params string) string {
 }
 
 func TestInternalErrorIsLoggedOnce(t *testing.T) {
-	lines := logged(t, t.Context(), strictRequest(`"r7"`, "prompts/get", `"name":"broken"`))
+	lines := logged(t.Context(), t, strictRequest(`"r7"`, "prompts/get", `"name":"broken"`))
 	require.Len(t, lines, 1)
 	assert.Contains(t, lines[0], `"level":"ERROR","msg":"request failed","request_id":"\"r7\"","method":"prompts/get","error":"secret path"`)
 }
 
 func TestBrokenOutputIsLoggedWithoutContent(t *testing.T) {
-	lines := logged(t, t.Context(), strictRequest(`1`, "tools/call", `"name":"sum_wrong"`))
+	lines := logged(t.Context(), t, strictRequest(`1`, "tools/call", `"name":"sum_wrong"`))
 	require.Len(t, lines, 1)
 	assert.Contains(t, lines[0], `tool \"sum_wrong\": structured content breaks the output schema at #/properties/total/type`)
 	assert.NotContains(t, lines[0], "secret")
@@ -207,7 +207,7 @@ func TestPanicIsLoggedOnceWithItsPlace(t *testing.T) {
 	for method, params := range map[string]string{
 		"tools/call": `"name":"panic"`, "prompts/get": `"name":"panic"`, "resources/read": `"uri":"mem://panic"`,
 	} {
-		lines := logged(t, t.Context(), strictRequest(`1`, method, params))
+		lines := logged(t.Context(), t, strictRequest(`1`, method, params))
 		require.Len(t, lines, 1, method)
 		assert.Contains(t, lines[0], `"msg":"handler panicked"`)
 		assert.Contains(t, lines[0], `"panic":"string","stack":"github.com/mcpyard/mcpyard/internal/dispatch_test.`, "the innermost function comes first")
@@ -228,11 +228,24 @@ func TestRuntimePanicIsLoggedWithItsMessage(t *testing.T) {
 func TestNothingIsLoggedOfAnEndedRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.Equal(t, []string{""}, logged(t, ctx, strictRequest(`1`, "prompts/get", `"name":"broken"`)))
+	assert.Equal(t, []string{""}, logged(ctx, t, strictRequest(`1`, "prompts/get", `"name":"broken"`)))
 }
 
 func TestToolErrorsAreNotLogged(t *testing.T) {
 	for _, name := range []string{"fail", "refuse", "protocol", "ask"} {
-		assert.Equal(t, []string{""}, logged(t, t.Context(), strictRequest(`1`, "tools/call", `"name":"`+name+`"`)), name)
+		assert.Equal(t, []string{""}, logged(t.Context(), t, strictRequest(`1`, "tools/call", `"name":"`+name+`"`)), name)
 	}
+}
+
+func TestCauseOfTheEndIsTheAnswer(t *testing.T) {
+	d := newDispatcher(t, fixture())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(mcp.OutcomeUnknown("the worker had to stop"))
+	for _, raw := range []string{
+		strictRequest(`1`, "tools/call", `"name":"fail"`), strictRequest(`1`, "prompts/get", `"name":"broken"`),
+	} {
+		assert.Equal(t, mcp.CodeOutcomeUnknown, d.Handle(ctx, parse(t, mcp.Strict, raw), nil).Code)
+	}
+	finished := strictRequest(`1`, "tools/call", `"name":"echo","arguments":{"text":"hi"}`)
+	assert.Zero(t, d.Handle(ctx, parse(t, mcp.Strict, finished), nil).Code, "what was done all the same is not taken back")
 }

@@ -21,11 +21,21 @@ func (d *Dispatcher) wireError(ctx context.Context, req *mcp.Request, err error)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e != nil {
 		return e
 	}
+	if ended := endedBy(ctx); ended != nil {
+		return ended
+	}
 	_, logged := errors.AsType[*panicError](err)
 	if !logged && ctx.Err() == nil {
 		d.log.LogAttrs(ctx, slog.LevelError, "request failed", append(identity(req), slog.Any("error", err))...)
 	}
 	return mcp.InternalError()
+}
+
+// endedBy is the protocol error that ctx was ended with, such as that of a worker
+// that had to stop; nil if there is none.
+func endedBy(ctx context.Context) *jsonrpc.Error {
+	ended, _ := errors.AsType[*jsonrpc.Error](context.Cause(ctx))
+	return ended
 }
 
 // askOr answers the *mcp.InputRequired in err; any other error stays what it is.

@@ -106,7 +106,7 @@ func (t *tool) call(ctx context.Context, call *mcp.ToolCall) (output, error) {
 	}
 	value, err := t.Run(ctx, call)
 	if err != nil {
-		return t.fail(err)
+		return t.fail(ctx, err)
 	}
 	return t.encode(value)
 }
@@ -130,8 +130,12 @@ func (t *tool) validate(call *mcp.ToolCall) (complaint string) {
 }
 
 // fail sorts out what a tool's function returned: requests for input and
-// protocol errors are left to the dispatcher, all else is a tool error.
-func (t *tool) fail(err error) (output, error) {
+// protocol errors are left to the dispatcher, all else is a tool error. If the
+// context was ended with a protocol error, that says more than the function can.
+func (t *tool) fail(ctx context.Context, err error) (output, error) {
+	if ended := endedBy(ctx); ended != nil {
+		return output{}, ended
+	}
 	if ask, ok := errors.AsType[*mcp.InputRequired](err); ok && ask != nil {
 		return output{}, ask
 	}

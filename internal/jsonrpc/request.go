@@ -62,9 +62,9 @@ type outcome struct {
 	fault   *Error // the first thing wrong with the request; reading goes on for the id
 }
 
-func (p *parser) refuse(format string, args ...any) {
+func (p *parser) refuse(reason string) {
 	if p.fault == nil {
-		p.fault = Errorf(CodeInvalidRequest, "Invalid request: "+format, args...)
+		p.fault = Errorf(CodeInvalidRequest, "Invalid request: %s", reason)
 	}
 }
 

@@ -90,7 +90,7 @@ func benchTexts() []benchText {
 // manyMembers returns an object of about size bytes.
 func manyMembers(size int) string {
 	var members []string
-	for n := 0; n < size/len(`"member-00000":12345,`); n++ {
+	for n := range size / len(`"member-00000":12345,`) {
 		members = append(members, fmt.Sprintf(`"member-%05d":12345`, n))
 	}
 	return "{" + strings.Join(members, ",") + "}"

@@ -21,7 +21,7 @@ const (
 const (
 	CodeOverloaded       = -31001 // the queue is full or the wait would pass the deadline; nothing started
 	CodeNoWorkers        = -31002 // no worker serves this pool; nothing started
-	CodeDeadlineExceeded = -31003 // data.started tells whether the call had begun
+	CodeDeadlineExceeded = -31003 // data.started is false if it is proven that the call had not begun
 	CodeOutcomeUnknown   = -31004 // the worker was lost: the call may or may not have run
 	CodeRateLimited      = -31005
 	CodeMessageTooLarge  = -31006 // data.limitBytes tells the limit
@@ -47,12 +47,12 @@ func retryable(code int, message string, after time.Duration) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: message, Data: RetryData{Retryable: true, RetryAfterMs: after.Milliseconds()}}
 }
 
-// DeadlineExceeded says that the time for the request is over, and whether a
-// worker had started it.
+// DeadlineExceeded says that the time for the request is over. Only that it was
+// not started can be proven; started says that a worker had it.
 func DeadlineExceeded(started bool) *jsonrpc.Error {
 	message := "Deadline exceeded: the request was not started"
 	if started {
-		message = "Deadline exceeded: the request was started and has been cancelled"
+		message = "Deadline exceeded: a worker had the request and may have started it; it has been cancelled"
 	}
 	return &jsonrpc.Error{Code: CodeDeadlineExceeded, Message: message, Data: map[string]any{"started": started}}
 }

@@ -21,7 +21,7 @@ func TestErrors(t *testing.T) {
 		{mcp.Overloaded(1500 * time.Millisecond), `{"code":-31001,"message":"Overloaded: the request was not started, try again later","data":{"retryable":true,"retryAfterMs":1500}}`},
 		{mcp.NoWorkers("p", time.Second), `{"code":-31002,"message":"No workers are serving the pool p: the request was not started","data":{"retryable":true,"retryAfterMs":1000}}`},
 		{mcp.DeadlineExceeded(false), `{"code":-31003,"message":"Deadline exceeded: the request was not started","data":{"started":false}}`},
-		{mcp.DeadlineExceeded(true), `{"code":-31003,"message":"Deadline exceeded: the request was started and has been cancelled","data":{"started":true}}`},
+		{mcp.DeadlineExceeded(true), `{"code":-31003,"message":"Deadline exceeded: a worker had the request and may have started it; it has been cancelled","data":{"started":true}}`},
 		{mcp.OutcomeUnknown("the worker was lost"), `{"code":-31004,"message":"Outcome unknown: the worker was lost; the request may have taken effect","data":{"retryable":false}}`},
 		{mcp.MessageTooLarge("request", 1<<20), `{"code":-31006,"message":"Message too large: the request is larger than the limit","data":{"limitBytes":1048576}}`},
 		{mcp.UnsupportedVersion("1900-01-01"), `{"code":-32022,"message":"Unsupported protocol version","data":{"requested":"1900-01-01","supported":["2026-07-28"]}}`},

@@ -304,7 +304,7 @@ func FuzzInput(f *testing.F) {
 		assert.LessOrEqual(t, len(out), strings.Count(input, "\n")+1)
 		for _, line := range out {
 			m := parse(t, line)
-			assert.True(t, (m.Error == nil) != (m.Result == nil), "line %q", line)
+			assert.NotEqual(t, m.Error == nil, m.Result == nil, "line %q", line)
 		}
 	})
 }

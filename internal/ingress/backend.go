@@ -1,0 +1,117 @@
+package ingress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+
+	"github.com/mcpyard/mcpyard/internal/actor"
+	"github.com/mcpyard/mcpyard/internal/bus"
+	"github.com/mcpyard/mcpyard/internal/bus/embedded"
+	"github.com/mcpyard/mcpyard/internal/worker"
+)
+
+// A backend is what stands behind the ingress: a connection to NATS and, with
+// -local, NATS and the workers themselves.
+type backend struct {
+	conn *bus.Conn
+	run  func(context.Context) error // until its context ends
+
+	closers []func()
+}
+
+// close gives back everything, last things first.
+func (b *backend) close() {
+	for _, closer := range slices.Backward(b.closers) {
+		closer()
+	}
+}
+
+func (b *backend) onClose(f func()) { b.closers = append(b.closers, f) }
+
+func openBackend(ctx context.Context, cfg config, say io.Writer, log *slog.Logger) (*backend, error) {
+	b := &backend{}
+	open := b.openRemote
+	if cfg.local {
+		open = b.openLocal
+	}
+	if err := open(ctx, cfg, say, log); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *backend) openRemote(ctx context.Context, cfg config, _ io.Writer, log *slog.Logger) (err error) {
+	b.run = func(ctx context.Context) error {
+		<-ctx.Done()
+		return nil
+	}
+	b.conn, err = b.connect(ctx, cfg.conn(), log)
+	return err
+}
+
+func (b *backend) openLocal(ctx context.Context, cfg config, say io.Writer, log *slog.Logger) error {
+	server, err := b.startServer(cfg, say, log)
+	if err != nil {
+		return err
+	}
+	conn := cfg.conn()
+	conn.URL, conn.InProcess = server.ClientURL(), server
+	if b.conn, err = b.connect(ctx, conn, log); err != nil {
+		return err
+	}
+	var workers []func(context.Context) error
+	for range cfg.workers {
+		conn.Name = "mcpyard worker"
+		c, err := b.connect(ctx, conn, log)
+		if err != nil {
+			return err
+		}
+		w, err := worker.New(ctx, c, cfg.worker(), log)
+		if err != nil {
+			return err
+		}
+		workers = append(workers, w.Run)
+	}
+	b.run = actor.All(workers...)
+	return nil
+}
+
+func (b *backend) connect(ctx context.Context, cfg bus.ConnConfig, log *slog.Logger) (*bus.Conn, error) {
+	conn, err := bus.Connect(ctx, cfg, log)
+	if err == nil {
+		b.onClose(conn.Close)
+	}
+	return conn, err
+}
+
+func (b *backend) startServer(cfg config, say io.Writer, log *slog.Logger) (*embedded.Server, error) {
+	dir := cfg.storeDir
+	if dir == "" {
+		temporary, err := os.MkdirTemp("", "mcpyard-")
+		if err != nil {
+			return nil, fmt.Errorf("make a folder for what the tools store: %w", err)
+		}
+		b.onClose(func() {
+			if err := os.RemoveAll(temporary); err != nil {
+				log.Warn("temporary folder not removed", slog.Any("error", err))
+			}
+		})
+		dir = temporary
+		fmt.Fprintf(say, "What the tools store is kept in %s until this process ends; -store-dir keeps it longer\n", dir)
+	}
+	server, err := embedded.Start(embedded.Config{StoreDir: dir, Listen: cfg.natsListen}, log)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("-store-dir %s", dir), err)
+	}
+	b.onClose(server.Close)
+	if cfg.natsListen != "" {
+		fmt.Fprintf(say, "NATS at %s\n", server.ClientURL())
+	}
+	return server, nil
+}

@@ -1,0 +1,93 @@
+// Package ingress is the program of the command ingress: it takes MCP requests
+// from clients and has each answered by a worker on NATS. Start at Run; the
+// process is built from these parts, those behind NATS only with -local:
+//
+//	transport ─▶ bus.Client ─▶ NATS ─▶ bus.Consumer ─▶ dispatcher ─▶ tools
+//	                           ╰────────────── backend ──────────────────╯
+package ingress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	oklog "github.com/oklog/run"
+
+	"github.com/mcpyard/mcpyard/internal/actor"
+	"github.com/mcpyard/mcpyard/internal/bus"
+	"github.com/mcpyard/mcpyard/internal/cli"
+	"github.com/mcpyard/mcpyard/internal/ops"
+)
+
+// Run is the command without the process. args are its arguments, without the
+// command's name. It returns nil after a signal, a cancelled ctx, the end of the
+// demo or, with -stdio, of the input, once every actor has returned;
+// flag.ErrHelp after printing the usage.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+	cfg, err := parseConfig(args, stdout)
+	if err != nil {
+		return err
+	}
+	if cfg.Version {
+		cli.PrintVersion(stdout, "ingress")
+		return nil
+	}
+	log := cfg.Logger(stderr)
+	ctx, stop := cli.UntilSignal(ctx)
+	defer stop()
+	say := stdout
+	if cfg.stdio {
+		say = stderr // standard output is for the protocol alone
+	}
+
+	backend, err := openBackend(ctx, cfg, say, log)
+	if err != nil {
+		return err
+	}
+	defer backend.close()
+	client, err := bus.OpenClient(backend.conn, cfg.client(), log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	transport, err := openTransport(ctx, cfg, client, stdin, stdout, log)
+	if err != nil {
+		return err
+	}
+	defer transport.close()
+
+	var g oklog.Group
+	g.Add(actor.New(ctx, log, "transport", actor.InFront(transport.run, backend.run)))
+	if cfg.Ops != "" {
+		ln, err := cli.Listen(ctx, "operators", cfg.Ops)
+		if err != nil {
+			return err
+		}
+		defer ln.Close()
+		fmt.Fprintf(say, "Health and readiness at http://%s/healthz and /readyz\n", ln.Addr())
+		g.Add(actor.New(ctx, log, "ops", actor.HTTP(ops.NewServer(status(cfg, backend.conn, client, transport)), ln, cfg.Grace)))
+	}
+	if cfg.demo {
+		g.Add(actor.New(ctx, log, "demo", func(ctx context.Context) error { return playDemo(ctx, transport.url, stdout) }))
+	} else {
+		transport.announce(say)
+	}
+	return g.Run()
+}
+
+func status(cfg config, conn *bus.Conn, client *bus.Client, transport *transport) func() ops.Status {
+	return func() ops.Status {
+		up, lasting := conn.Up()
+		s := ops.Status{Ready: up && !transport.stopping.Load(), Counters: conn.Counters()}
+		s.Counters["workers"] = int64(client.Workers(cfg.Pool))
+		switch {
+		case !up:
+			s.Reason = fmt.Sprintf("no connection to NATS for %s, reconnecting", lasting.Round(time.Second))
+		case !s.Ready:
+			s.Reason = "stopping"
+		}
+		return s
+	}
+}

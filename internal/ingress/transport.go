@@ -1,0 +1,67 @@
+package ingress
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/mcpyard/mcpyard/internal/actor"
+	"github.com/mcpyard/mcpyard/internal/cli"
+	"github.com/mcpyard/mcpyard/internal/mcp"
+	"github.com/mcpyard/mcpyard/internal/mcphttp"
+	"github.com/mcpyard/mcpyard/internal/mcpstdio"
+)
+
+// A transport is how clients reach this process.
+type transport struct {
+	run      func(context.Context) error
+	close    func()
+	announce func(io.Writer)
+	url      string // of the HTTP server; empty for stdio
+	stopping atomic.Bool
+}
+
+// openTransport takes what the transport needs, so that a taken port is an
+// error at start-up, and serves nothing before run.
+func openTransport(ctx context.Context, cfg config, h mcp.Handler, stdin io.Reader, stdout io.Writer, log *slog.Logger) (*transport, error) {
+	if cfg.stdio {
+		return &transport{
+			run:      mcpstdio.New(h, stdin, stdout, cfg.stdioTransport(), log).Run,
+			close:    func() {},
+			announce: func(w io.Writer) { fmt.Fprintln(w, "MCP on standard input and output, one message a line") },
+		}, nil
+	}
+	handler, err := mcphttp.New(h, cfg.transport(), log)
+	if err != nil {
+		return nil, err
+	}
+	address := cfg.http
+	if cfg.demo {
+		address = "127.0.0.1:0" // it talks to nobody else
+	}
+	ln, err := cli.Listen(ctx, "clients", address)
+	if err != nil {
+		return nil, err
+	}
+	t := &transport{
+		close: func() { ln.Close() },
+		url:   "http://" + ln.Addr().String(),
+	}
+	serve := actor.HTTP(mcphttp.NewServer(handler), ln, cfg.Grace)
+	t.run = func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, func() { t.stopping.Store(true) })()
+		return serve(ctx)
+	}
+	t.announce = func(w io.Writer) { fmt.Fprintf(w, welcome, t.url, t.url, t.url) }
+	return t, nil
+}
+
+const welcome = `MCP at %s/mcp, plain JSON-RPC at %s/rpc. Try:
+
+curl -s %s/mcp -H 'Content-Type: application/json' \
+  -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/list' \
+  -d '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
+
+`

@@ -1,0 +1,76 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpyard/mcpyard/internal/bus"
+	"github.com/mcpyard/mcpyard/internal/mcp"
+	"github.com/mcpyard/mcpyard/internal/tools/basics"
+	"github.com/mcpyard/mcpyard/internal/tools/notes"
+)
+
+// An entry is a toolset that a worker can serve.
+type entry struct {
+	name string
+	open func(ctx context.Context, conn *bus.Conn, address bus.Address) (mcp.Toolset, error)
+}
+
+// catalogue lists every toolset of this build.
+func catalogue() []entry {
+	return []entry{
+		{"notes", openNotes},
+		{"basics", func(context.Context, *bus.Conn, bus.Address) (mcp.Toolset, error) { return basics.Toolset(), nil }},
+	}
+}
+
+// openNotes opens the notes of a pool, which live in a bucket of its own.
+func openNotes(ctx context.Context, conn *bus.Conn, address bus.Address) (mcp.Toolset, error) {
+	const replicas = 1
+	bucket, err := bus.OpenBucket(ctx, conn.Conn, "mcpyard-notes-"+address.Realm+"-"+address.Pool, replicas)
+	if err != nil {
+		return mcp.Toolset{}, err
+	}
+	return notes.Toolset(bucket, time.Now), nil
+}
+
+// CheckToolsets reports names that are not in the catalogue.
+func CheckToolsets(names []string) error {
+	var known []string
+	for _, e := range catalogue() {
+		known = append(known, e.name)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("no toolset given; there are %s", strings.Join(known, ", "))
+	}
+	var errs []error
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			errs = append(errs, fmt.Errorf("unknown toolset %q; there are %s", name, strings.Join(known, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// open opens the toolsets of those names, in the catalogue's order.
+func open(ctx context.Context, conn *bus.Conn, address bus.Address, names []string) ([]mcp.Toolset, error) {
+	if err := CheckToolsets(names); err != nil {
+		return nil, err
+	}
+	var toolsets []mcp.Toolset
+	for _, e := range catalogue() {
+		if !slices.Contains(names, e.name) {
+			continue
+		}
+		toolset, err := e.open(ctx, conn, address)
+		if err != nil {
+			return nil, fmt.Errorf("toolset %s: %w", e.name, err)
+		}
+		toolsets = append(toolsets, toolset)
+	}
+	return toolsets, nil
+}

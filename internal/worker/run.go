@@ -1,0 +1,68 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	oklog "github.com/oklog/run"
+
+	"github.com/mcpyard/mcpyard/internal/actor"
+	"github.com/mcpyard/mcpyard/internal/bus"
+	"github.com/mcpyard/mcpyard/internal/cli"
+	"github.com/mcpyard/mcpyard/internal/ops"
+)
+
+// Run is the command without the process. args are its arguments, without the
+// command's name. It returns nil after a signal or a cancelled ctx, once every
+// actor has returned; flag.ErrHelp after printing the usage.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	cfg, err := parseConfig(args, stdout)
+	if err != nil {
+		return err
+	}
+	if cfg.Version {
+		cli.PrintVersion(stdout, "worker")
+		return nil
+	}
+	log := cfg.Logger(stderr)
+	ctx, stop := cli.UntilSignal(ctx)
+	defer stop()
+
+	conn, err := bus.Connect(ctx, cfg.conn(), log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	consumer, err := New(ctx, conn, cfg.worker(), log)
+	if err != nil {
+		return err
+	}
+
+	var g oklog.Group
+	g.Add(actor.New(ctx, log, "consumer", consumer.Run))
+	if cfg.Ops != "" {
+		ln, err := cli.Listen(ctx, "operators", cfg.Ops)
+		if err != nil {
+			return err
+		}
+		defer ln.Close()
+		fmt.Fprintf(stdout, "Health and readiness at http://%s/healthz and /readyz\n", ln.Addr())
+		g.Add(actor.New(ctx, log, "ops", actor.HTTP(ops.NewServer(status(conn, consumer)), ln, cfg.Grace)))
+	}
+	fmt.Fprintf(stdout, "Starting worker %s: %s in the pool %s of the realm %s, %d requests at once\n",
+		consumer.ID(), &cfg.toolsets, cfg.Pool, cfg.Realm, cfg.slots)
+	return g.Run()
+}
+
+func status(conn *bus.Conn, consumer *bus.Consumer) func() ops.Status {
+	return func() ops.Status {
+		s := ops.Status{Ready: consumer.Ready(), Counters: conn.Counters()}
+		if up, lasting := conn.Up(); !up {
+			s.Reason = fmt.Sprintf("no connection to NATS for %s, reconnecting", lasting.Round(1e9))
+		} else if !s.Ready {
+			s.Reason = "starting or draining"
+		}
+		return s
+	}
+}

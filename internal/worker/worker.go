@@ -1,0 +1,37 @@
+// Package worker puts a worker together: the toolsets that it serves, the
+// dispatcher that runs them, and the consumer that takes requests from the bus.
+// Run is the program of the command worker; an ingress that runs workers in its
+// own process uses New.
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/mcpyard/mcpyard/internal/bus"
+	"github.com/mcpyard/mcpyard/internal/dispatch"
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+// A Config says what a worker serves and how.
+type Config struct {
+	bus.ConsumerConfig
+	Toolsets []string // names from the catalogue
+}
+
+// New puts a worker together. It does nothing before its Run.
+func New(ctx context.Context, conn *bus.Conn, cfg Config, log *slog.Logger) (*bus.Consumer, error) {
+	toolsets, err := open(ctx, conn, cfg.Address, cfg.Toolsets)
+	if err != nil {
+		return nil, err
+	}
+	dispatcher, err := dispatch.New(dispatch.Config{
+		Server:   mcp.Implementation{Name: "mcpyard", Version: cfg.Version},
+		Toolsets: toolsets,
+	}, log)
+	if err != nil {
+		return nil, fmt.Errorf("build the dispatcher: %w", err)
+	}
+	return bus.NewConsumer(conn, mcp.Chain(dispatcher, dispatch.Log(log)), cfg.ConsumerConfig, log)
+}
