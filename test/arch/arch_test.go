@@ -1,0 +1,114 @@
+package arch
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/mcpyard/mcpyard/"
+
+// mayImport has, for every package, the packages of this module that it may
+// import. A new package gets a line here, and so a moment of thought.
+var mayImport = map[string]string{
+	"internal/strictjson":   "",
+	"internal/jsonrpc":      "internal/strictjson",
+	"internal/mcp":          "internal/jsonrpc internal/strictjson",
+	"internal/dispatch":     "internal/mcp internal/jsonrpc",
+	"internal/tools":        "internal/mcp internal/jsonrpc",
+	"internal/tools/basics": "internal/mcp internal/jsonrpc internal/tools",
+	"internal/tools/notes":  "internal/mcp internal/jsonrpc internal/tools",
+	"internal/bus":          "internal/mcp internal/jsonrpc",
+	"internal/bus/embedded": "",
+	"internal/bus/bustest":  "internal/bus internal/bus/embedded",
+	"internal/mcphttp":      "internal/mcp internal/jsonrpc",
+	"internal/mcpstdio":     "internal/mcp internal/jsonrpc",
+	"internal/worker":       "internal/actor internal/bus internal/cli internal/dispatch internal/mcp internal/ops internal/tools/basics internal/tools/notes",
+	"internal/ingress":      "internal/actor internal/bus internal/bus/embedded internal/cli internal/mcp internal/mcphttp internal/mcpstdio internal/ops internal/worker",
+	"internal/actor":        "",
+	"internal/ops":          "",
+	"internal/cli":          "internal/bus internal/mcp",
+	"cmd/worker":            "internal/cli internal/worker",
+	"cmd/ingress":           "internal/cli internal/ingress",
+	"test/load/mixed":       "internal/actor internal/bus internal/bus/embedded internal/mcp",
+	"test/arch":             "",
+	"test/e2e":              "",
+}
+
+// only has, for packages of others, the packages of this module that may import
+// them in code that is not a test; nobody else may.
+var only = map[string]string{
+	"github.com/nats-io/nats.go":               "internal/bus",
+	"github.com/nats-io/nats-server/v2":        "internal/bus/embedded",
+	"github.com/modelcontextprotocol/go-sdk":   "",
+	"github.com/santhosh-tekuri/jsonschema/v6": "internal/dispatch",
+	"net/http":                    "internal/mcphttp internal/actor internal/ops internal/ingress",
+	"testing":                     "internal/bus/bustest",
+	"github.com/stretchr/testify": "internal/bus/bustest",
+}
+
+type listed struct {
+	ImportPath string
+	Doc        string
+	Imports    []string
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		allowed, known := mayImport[name]
+		require.Truef(t, known, "package %s is not in the table", name)
+		for _, i := range p.Imports {
+			if own, ok := strings.CutPrefix(i, module); ok {
+				require.Containsf(t, strings.Fields(allowed), own, "%s imports %s", name, own)
+			}
+			for foreign, by := range only {
+				if (i == foreign || strings.HasPrefix(i, foreign+"/")) && !inTest(name) {
+					require.Containsf(t, strings.Fields(by), name, "%s imports %s", name, i)
+				}
+			}
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	for _, p := range packages(t) {
+		require.NotEmptyf(t, p.Doc, "package %s has no package comment", p.ImportPath)
+	}
+}
+
+// inTest tells whether a package only exists for tests, where helpers may
+// import what tests may.
+func inTest(name string) bool { return strings.HasPrefix(name, "test/") }
+
+// packages lists this module's packages that have code outside of tests.
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Doc,Imports,GoFiles", module+"...").Output()
+	require.NoError(t, err)
+	var all []listed
+	for d := json.NewDecoder(bufio.NewReader(bytes.NewReader(out))); ; {
+		var p struct {
+			listed
+			GoFiles []string
+		}
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if len(p.GoFiles) > 0 {
+			all = append(all, p.listed)
+		}
+	}
+	require.True(t, slices.ContainsFunc(all, func(p listed) bool { return p.ImportPath == module+"internal/mcp" }))
+	return all
+}
