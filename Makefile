@@ -1,0 +1,44 @@
+# The commands of a developer; CI is .ci/run.
+
+GOLANGCI_LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK   = go run golang.org/x/vuln/cmd/govulncheck@v1.8.0
+FUZZTIME     ?= 10s
+
+.PHONY: all help build fmt tidy lint test race fuzz bench load vuln
+all: fmt tidy lint race ## what CI checks
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+build: ## the commands and a nats-server, into bin/
+	go build -o bin/ ./cmd/... github.com/nats-io/nats-server/v2
+
+fmt: ## fail on files that are not gofmt-ed
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+
+tidy: ## fail if go.mod or go.sum are not tidy
+	go mod tidy -diff
+
+lint: ## go vet and golangci-lint
+	go vet ./...
+	$(GOLANGCI_LINT) run ./...
+
+test: ## the tests
+	go test ./...
+
+race: ## the tests under the race detector
+	go test -race ./...
+
+fuzz: ## each fuzz target for FUZZTIME
+	@go list ./... | while read -r pkg; do \
+	  go test -list '^Fuzz' $$pkg | grep ^Fuzz | while read -r target; do \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; done || exit 1; done
+
+bench: ## the Go benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+load: ## short calls beside long ones, against a plain queue group
+	go run ./test/load/mixed
+
+vuln: ## known vulnerabilities in what is used
+	$(GOVULNCHECK) ./...
