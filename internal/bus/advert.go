@@ -9,12 +9,11 @@ import (
 // An advert is what a worker tells all ingresses, as JSON on its advert
 // subject: when it comes, every advertEvery, when it changes, and when it goes.
 type advert struct {
-	State     workerState `json:"state"`
-	Slots     int         `json:"slots"`
-	Free      int         `json:"free"`
-	TimeMs    int64       `json:"timeMs"` // the worker's clock, Unix milliseconds
-	Version   string      `json:"version,omitzero"`
-	Catalogue string      `json:"catalogue,omitzero"` // digest of what it serves
+	State   workerState `json:"state"`
+	Slots   int         `json:"slots"`
+	Free    int         `json:"free"`
+	TimeMs  int64       `json:"timeMs"`           // the worker's clock, Unix milliseconds
+	Version string      `json:"version,omitzero"` // the program's, for operators
 }
 
 // A workerState is part of the wire protocol.
@@ -29,11 +28,19 @@ const (
 // advertEvery is how often a worker that nothing happens to sends an advert.
 const advertEvery = 250 * time.Millisecond
 
+// Bounds on what an advert says, far beyond all that is real: what is computed from
+// it does not overflow.
+const (
+	maxSlots  = 1 << 30
+	maxTimeMs = 1 << 43 // the year 2248
+)
+
 func parseAdvertBody(data []byte) (a advert, ok bool) {
 	err := json.Unmarshal(data, &a)
 	switch a.State {
 	case workerUp, workerDraining, workerGone:
-		return a, err == nil && a.Slots > 0 && a.Free >= 0 && a.Free <= a.Slots
+		return a, err == nil && a.Slots > 0 && a.Slots <= maxSlots && a.Free >= 0 && a.Free <= a.Slots &&
+			a.TimeMs > 0 && a.TimeMs <= maxTimeMs
 	}
 	return advert{}, false
 }

@@ -92,6 +92,13 @@ func (a *attempt) take() (ready []reply, gap bool) {
 	return ready, len(a.early) > 0
 }
 
+// lost is how many notifications were dropped so far.
+func (a *attempt) lost() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.dropped
+}
+
 // skipGap gives up on replies that are missing.
 func (a *attempt) skipGap() {
 	a.mu.Lock()

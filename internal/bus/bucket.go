@@ -15,6 +15,8 @@ import (
 const (
 	// openTimeout bounds the wait for a JetStream that may not be there.
 	openTimeout = 5 * time.Second
+	// callTimeout bounds the wait for the answer to one call.
+	callTimeout = 5 * time.Second
 	// rangeTimeout bounds one pass over a bucket.
 	rangeTimeout = 10 * time.Second
 	// markerTTL is how long watchers can still see that a key was deleted.
@@ -118,6 +120,8 @@ func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision ui
 	if !isBucketKey(key) {
 		return nil, 0, b.failed("get", key, fs.ErrInvalid)
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	msg, err := b.leader.GetLastMsg("KV_"+b.name, "$KV."+b.name+"."+key, nats.Context(ctx))
 	if err != nil {
 		return nil, 0, b.failed("get", key, err)
@@ -134,6 +138,8 @@ func (b *Bucket) Create(ctx context.Context, key string, value []byte) error {
 	if !isBucketKey(key) {
 		return b.failed("create", key, fs.ErrInvalid)
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	if _, err := b.kv.Create(ctx, key, value); err != nil {
 		return b.failed("create", key, err)
 	}
@@ -146,6 +152,8 @@ func (b *Bucket) Delete(ctx context.Context, key string, revision uint64) error 
 	if !isBucketKey(key) || revision == 0 { // jetstream takes revision 0 for any
 		return b.failed("delete", key, fs.ErrInvalid)
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	options := append([]jetstream.KVDeleteOpt{jetstream.LastRevision(revision)}, b.deletion...)
 	if err := b.kv.Purge(ctx, key, options...); err != nil {
 		return b.failed("delete", key, err)

@@ -228,6 +228,27 @@ func TestBucketRangeStopsEarly(t *testing.T) {
 	assert.Equal(t, before, nc.NumSubscriptions(), "a subscription was left behind")
 }
 
+// TestBucketCallsEndWithinSeconds has a server that does not answer, and callers
+// who would wait much longer.
+func TestBucketCallsEndWithinSeconds(t *testing.T) {
+	t.Parallel()
+	srv := bucketServer(t, func(*server.Options) {})
+	b := openBucket(t, bucketConn(t, srv), 1)
+	srv.Shutdown()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	ended := make(chan error, 3)
+	go func() { ended <- b.Create(ctx, "a", nil) }()
+	go func() { ended <- b.Delete(ctx, "a", 1) }()
+	go func() {
+		_, _, err := b.Get(ctx, "a")
+		ended <- err
+	}()
+	for range 3 {
+		require.Error(t, receive(t, ended))
+	}
+}
+
 func TestBucketRangeEndsWithItsContext(t *testing.T) {
 	b := localBucket(t)
 	for _, key := range []string{"a", "b", "c"} {

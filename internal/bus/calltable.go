@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -62,6 +63,7 @@ func (t *callTable) remove(c *call) {
 }
 
 // cancel ends the context of a call, now or, within tombstoneFor, when it comes.
+// No call has a key that is longer than a reply subject.
 func (t *callTable) cancel(key string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +72,9 @@ func (t *callTable) cancel(key string, now time.Time) {
 		c.cancel()
 		return
 	}
-	t.bury(key, now)
+	if len(key) <= maxReply {
+		t.bury(strings.Clone(key), now) // a part of a message that may be large
+	}
 }
 
 func (t *callTable) bury(key string, now time.Time) {
@@ -82,7 +86,18 @@ func (t *callTable) bury(key string, now time.Time) {
 	}
 	t.order = append(t.order, key)
 	t.tombstones[key] = now
-	for len(t.order) > maxTombstones || now.Sub(t.tombstones[t.order[0]]) > tombstoneFor {
+	t.expire(now)
+}
+
+// forget drops cancels whose requests have not come within tombstoneFor.
+func (t *callTable) forget(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expire(now)
+}
+
+func (t *callTable) expire(now time.Time) {
+	for len(t.order) > maxTombstones || len(t.order) > 0 && now.Sub(t.tombstones[t.order[0]]) > tombstoneFor {
 		delete(t.tombstones, t.order[0])
 		t.order = t.order[1:]
 	}

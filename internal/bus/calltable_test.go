@@ -3,8 +3,10 @@ package bus
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -76,6 +78,9 @@ func TestCallTableTombstonesExpire(t *testing.T) {
 	assert.NotContains(t, table.tombstones, "old")
 	assert.Len(t, table.tombstones, 2)
 	assert.Equal(t, []string{"young", "new"}, table.order)
+	table.forget(noon.Add(3 * tombstoneFor)) // no cancel has to come for that
+	assert.Empty(t, table.tombstones)
+	assert.Empty(t, table.order)
 }
 
 func TestCallTableTombstonesAreBounded(t *testing.T) {
@@ -87,6 +92,20 @@ func TestCallTableTombstonesAreBounded(t *testing.T) {
 	assert.Len(t, table.order, maxTombstones)
 	assert.NotContains(t, table.tombstones, strconv.Itoa(maxTombstones-1), "the oldest give way")
 	assert.Contains(t, table.tombstones, strconv.Itoa(maxTombstones))
+}
+
+// TestCallTableTombstonesKeepNothingElse holds that a cancel does not cost the
+// memory of the message it came in, nor of a key that no call can have.
+func TestCallTableTombstonesKeepNothingElse(t *testing.T) {
+	var table callTable
+	message := "cancel 1" + strings.Repeat(" ", 1000)
+	table.cancel(message[7:8], noon)
+	require.Equal(t, []string{"1"}, table.order)
+	assert.NotSame(t, unsafe.StringData(message[7:]), unsafe.StringData(table.order[0]))
+
+	table.cancel(strings.Repeat("k", maxReply+1), noon)
+	assert.Equal(t, []string{"1"}, table.order)
+	assert.Len(t, table.tombstones, 1)
 }
 
 func TestCallTableClose(t *testing.T) {

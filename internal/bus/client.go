@@ -62,6 +62,7 @@ type Client struct {
 
 	mu       sync.Mutex // guards what follows
 	pools    map[string]*pool
+	swept    time.Time // when pools was last searched for what nobody uses
 	attempts map[uint64]*attempt
 }
 
@@ -92,7 +93,7 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 		}
 		c.subs = append(c.subs, sub)
 	}
-	if err := conn.FlushTimeout(5 * time.Second); err != nil {
+	if err := conn.FlushTimeout(subscribeTimeout); err != nil {
 		return nil, errors.Join(fmt.Errorf("subscribe to the bus: %w", err), c.Close())
 	}
 	return c, nil
@@ -133,7 +134,7 @@ func (c *Client) Handle(ctx context.Context, req *mcp.Request, notify mcp.Notify
 	defer timer.Stop()
 	t := &trial{client: c, pool: p, req: req, notify: notify, until: until, end: timer.C}
 	w := &waiter{principal: req.Principal, bytes: len(req.Raw)}
-	for again := false; ; again = true {
+	for again := false; ctx.Err() == nil && time.Now().Before(until); again = true {
 		m, refusal := p.acquire(ctx, timer.C, until, w, again)
 		if refusal != nil {
 			return mcp.ErrorResponse(req.ID, refusal)
@@ -142,6 +143,7 @@ func (c *Client) Handle(ctx context.Context, req *mcp.Request, notify mcp.Notify
 			return res
 		}
 	}
+	return mcp.ErrorResponse(req.ID, mcp.DeadlineExceeded(false))
 }
 
 func (c *Client) deadline(ctx context.Context) time.Time {
@@ -168,7 +170,7 @@ func (c *Client) enter(name string) *pool {
 func (c *Client) leave(p *pool) {
 	p.mu.Lock()
 	p.users--
-	unused := p.users == 0 && len(p.roster.members) == 0
+	unused := p.unused(time.Now())
 	p.mu.Unlock()
 	if !unused {
 		return
@@ -177,11 +179,12 @@ func (c *Client) leave(p *pool) {
 	defer c.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.users == 0 && len(p.roster.members) == 0 {
+	if p.unused(time.Now()) {
 		delete(c.pools, p.name)
 	}
 }
 
+// poolOf returns the pool of that name, a new one if there is none. c.mu is held.
 func (c *Client) poolOf(name string) *pool {
 	p := c.pools[name]
 	if p == nil {
@@ -245,6 +248,25 @@ func (c *Client) onAdvert(m *nats.Msg) {
 	p := c.enter(name)
 	p.heard(worker, a)
 	c.leave(p)
+	c.sweep(time.Now())
+}
+
+// sweep forgets the pools whose workers vanished without a word, now and then: of
+// these neither a request nor an advert may ever come again.
+func (c *Client) sweep(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.swept) < forgottenAfter {
+		return
+	}
+	c.swept = now
+	for name, p := range c.pools {
+		p.mu.Lock()
+		if p.unused(now) {
+			delete(c.pools, name)
+		}
+		p.mu.Unlock()
+	}
 }
 
 // header returns what rides beside the body; nil when nothing has to.

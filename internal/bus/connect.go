@@ -37,8 +37,8 @@ type Conn struct {
 	log    *slog.Logger
 	closed chan struct{} // closed with the connection
 
-	slowConsumers    atomic.Int64
-	permissionErrors atomic.Int64
+	slowConsumers    atomic.Int64 // how often this process began to lose messages that it did not take in time
+	permissionErrors atomic.Int64 // how often the server refused a subject
 
 	mu        sync.Mutex // guards what follows
 	connected chan struct{}
@@ -184,6 +184,26 @@ func (c *Conn) Connected() <-chan struct{} {
 	return c.connected
 }
 
+// Hold returns nil at the end of ctx, and an error when the connection has been
+// closed for good before.
+func (c *Conn) Hold(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.closed:
+		return c.closedError()
+	}
+}
+
+// closedError says that the connection has been closed, and what the server said
+// when it was the server's doing.
+func (c *Conn) closedError() error {
+	if cause := c.LastError(); cause != nil {
+		return fmt.Errorf("%w: %w", nats.ErrConnectionClosed, cause)
+	}
+	return nats.ErrConnectionClosed
+}
+
 // Up tells whether the connection is up, and for how long it has been so, or
 // not.
 func (c *Conn) Up() (up bool, lasting time.Duration) {
@@ -192,18 +212,11 @@ func (c *Conn) Up() (up bool, lasting time.Duration) {
 	return c.up, time.Since(c.since)
 }
 
-// SlowConsumers is how often messages were dropped because this process did not
-// take them in time.
-func (c *Conn) SlowConsumers() int64 { return c.slowConsumers.Load() }
-
-// PermissionErrors is how often the server refused a subject.
-func (c *Conn) PermissionErrors() int64 { return c.permissionErrors.Load() }
-
-// Counters are the same by name, for operators.
+// Counters are for operators; the caller may change the map.
 func (c *Conn) Counters() map[string]int64 {
 	return map[string]int64{
-		"slowConsumers":    c.SlowConsumers(),
-		"permissionErrors": c.PermissionErrors(),
+		"slowConsumers":    c.slowConsumers.Load(),
+		"permissionErrors": c.permissionErrors.Load(),
 		"reconnects":       int64(c.Stats().Reconnects), //nolint:gosec // a count,
 	}
 }

@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"context"
 	"net"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,10 @@ func startSecured(t *testing.T, permissions *server.Permissions) (host string) {
 	})
 	require.NoError(t, err)
 	ns.Start()
-	t.Cleanup((&embedded.Server{Server: ns}).Close)
+	t.Cleanup(func() {
+		ns.Shutdown()
+		ns.WaitForShutdown()
+	})
 	require.True(t, ns.ReadyForConnections(bustest.Patience))
 	return strings.TrimPrefix(ns.ClientURL(), "nats://")
 }
@@ -151,14 +155,14 @@ func TestPermissionViolationIsCountedAndLogged(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	startWorkerWith(t, conn, bus.ConsumerConfig{Address: address, Version: "1.2.3"}, result)
-	require.Eventually(t, func() bool { return conn.PermissionErrors() == 9 }, bustest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return conn.Counters()["permissionErrors"] == 9 }, bustest.Patience, time.Millisecond)
 	assert.Equal(t, 3, records.count("Permissions Violation for Subscription to \\\"$SRV.PING"))
 
 	c := openClientOn(t, conn, bus.ClientConfig{Deadline: time.Second})
 	knows(t, c, 1)
 	res := c.Handle(t.Context(), request(t, 1, "echo"), noNotifications(t))
 	assert.Equal(t, mcp.CodeDeadlineExceeded, res.Code)
-	require.Eventually(t, func() bool { return conn.PermissionErrors() == 10 }, bustest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return conn.Counters()["permissionErrors"] == 10 }, bustest.Patience, time.Millisecond)
 	records.waitFor(t, "Permissions Violation for Publish to")
 }
 
@@ -170,7 +174,7 @@ func TestSlowConsumerIsCounted(t *testing.T) {
 	for range 3 {
 		require.NoError(t, conn.Publish("news", nil))
 	}
-	require.Eventually(t, func() bool { return conn.SlowConsumers() == 1 }, bustest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return conn.Counters()["slowConsumers"] == 1 }, bustest.Patience, time.Millisecond)
 }
 
 func TestClosedConnectionIsDown(t *testing.T) {
@@ -183,5 +187,24 @@ func TestClosedConnectionIsDown(t *testing.T) {
 	conn.Close()
 	res := c.Handle(t.Context(), request(t, 1, "echo"), noNotifications(t))
 	assert.Equal(t, mcp.CodeNoWorkers, res.Code)
+	down(t, conn)
+}
+
+// TestHold holds that a connection which will not come back is an error, with what
+// the server said.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	s := bustest.StartServer(t)
+	conn := bustest.ConnectIngress(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, conn.Hold(ctx))
+
+	require.NoError(t, conn.Publish(strings.Repeat("x", 5000), nil))
+	held := make(chan error, 1)
+	go func() { held <- conn.Hold(t.Context()) }()
+	err := receive(t, held)
+	require.ErrorIs(t, err, nats.ErrConnectionClosed)
+	require.ErrorContains(t, err, "maximum control line exceeded")
 	down(t, conn)
 }

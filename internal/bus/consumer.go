@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// inbound is how many messages may lie between NATS and the slots. They do
-	// not queue there: whatever finds no free slot is bounced at once.
+	// inbound is how many messages may lie between NATS and the slots, from each
+	// side. They do not queue there: whatever finds no free slot is bounced at once.
 	inbound = 8192
 	// drainLinger is how long a draining worker keeps bouncing requests of
 	// ingresses that have not heard of it yet.
@@ -39,10 +39,9 @@ const (
 // A ConsumerConfig says how a worker takes requests.
 type ConsumerConfig struct {
 	Address
-	Slots     int           // requests that run at once; 0 means 64
-	Grace     time.Duration // for what is in flight when the worker stops; 0 means 30 s
-	Version   string        // the program's, SemVer
-	Catalogue string        // digest of what it serves, for operators
+	Slots   int           // requests that run at once; 0 means 64
+	Grace   time.Duration // for what is in flight when the worker stops; 0 means 30 s
+	Version string        // the program's, SemVer
 }
 
 func (c ConsumerConfig) withDefaults() ConsumerConfig {
@@ -116,15 +115,15 @@ func (c *Consumer) Ready() bool {
 func (c *Consumer) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopWork(nil)
-	incoming := make(chan *nats.Msg, inbound)
-	door, subs, err := c.subscribe(ctx, incoming)
+	in := incoming{direct: make(chan *nats.Msg, inbound), plain: make(chan *nats.Msg, inbound)}
+	door, subs, err := c.subscribe(ctx, in)
 	if err != nil {
 		return err
 	}
 	stopTaking := make(chan struct{})
 	var slots sync.WaitGroup
 	for range c.cfg.Slots + 1 { // one more, so that somebody is free to bounce
-		slots.Go(func() { c.take(work, incoming, stopTaking) })
+		slots.Go(func() { c.take(work, in, stopTaking) })
 	}
 	c.advertise(workerUp)
 	c.ready.Store(true)
@@ -135,24 +134,29 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer cancel()
 	err = c.unsubscribe(goodbye, subs)
 	close(stopTaking)
-	c.bounceRest(work, incoming)
+	c.bounceRest(work, in)
 	if stuck == nil {
 		slots.Wait()
 	}
 	return errors.Join(lost, stuck, err, c.sayGone(goodbye))
 }
 
-func (c *Consumer) subscribe(ctx context.Context, incoming chan *nats.Msg) (door *nats.Subscription, subs []*nats.Subscription, err error) {
+// incoming is where requests come in. Those through the queue door, where nobody
+// looks for a free slot first, are apart from those of ingresses: what a flood of
+// them overfills, and NATS then drops, is their own.
+type incoming struct{ direct, plain chan *nats.Msg }
+
+func (c *Consumer) subscribe(ctx context.Context, in incoming) (door *nats.Subscription, subs []*nats.Subscription, err error) {
 	add := func(sub *nats.Subscription, err error) error {
 		if err == nil {
 			subs = append(subs, sub)
 		}
 		return err
 	}
-	door, err = c.conn.ChanQueueSubscribe(c.cfg.door(), "q", incoming)
+	door, err = c.conn.ChanQueueSubscribe(c.cfg.door(), doorGroup, in.plain)
 	err = errors.Join(err,
 		add(c.conn.Subscribe(c.cfg.control(c.id), c.onControl)),
-		add(c.conn.ChanSubscribe(c.cfg.calls(c.id)+">", incoming)),
+		add(c.conn.ChanSubscribe(c.cfg.calls(c.id)+">", in.direct)),
 	)
 	for _, subject := range c.discoverySubjects() {
 		err = errors.Join(err, add(c.conn.Subscribe(subject, c.onDiscovery)))
@@ -198,10 +202,12 @@ func (c *Consumer) unsubscribe(ctx context.Context, subs []*nats.Subscription) e
 }
 
 // bounceRest refuses what came before unsubscribe was done.
-func (c *Consumer) bounceRest(work context.Context, incoming <-chan *nats.Msg) {
+func (c *Consumer) bounceRest(work context.Context, in incoming) {
 	for {
 		select {
-		case m := <-incoming:
+		case m := <-in.direct:
+			c.receive(work, m)
+		case m := <-in.plain:
 			c.receive(work, m)
 		default:
 			return
@@ -227,9 +233,10 @@ func (c *Consumer) tell(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-c.conn.closed:
-			return fmt.Errorf("take requests: %w", nats.ErrConnectionClosed)
+			return fmt.Errorf("take requests: %w", c.conn.closedError())
 		case <-tick.C:
 			c.reportStuck()
+			c.calls.forget(time.Now())
 		case <-c.changed:
 		}
 		c.advertise(workerUp)
@@ -275,12 +282,11 @@ func (c *Consumer) leaveBehind() error {
 // advertise tells all ingresses how this worker is.
 func (c *Consumer) advertise(state workerState) {
 	a := advert{
-		State:     state,
-		Slots:     c.cfg.Slots,
-		Free:      c.free(),
-		TimeMs:    time.Now().UnixMilli(),
-		Version:   c.cfg.Version,
-		Catalogue: c.cfg.Catalogue,
+		State:   state,
+		Slots:   c.cfg.Slots,
+		Free:    c.free(),
+		TimeMs:  time.Now().UnixMilli(),
+		Version: c.cfg.Version,
 	}
 	body, err := jsonrpc.Marshal(a)
 	if err == nil {
@@ -309,6 +315,20 @@ func (c *Consumer) occupy() bool {
 // vacate gives a slot back. Ingresses that were bounced hear of it at once.
 func (c *Consumer) vacate() {
 	c.inFlight.Add(-1)
+	c.offer()
+}
+
+// want notes that a request found no slot. One may have been given back since, by
+// a vacate that saw nobody who waits.
+func (c *Consumer) want() {
+	c.bounced.Store(true)
+	if c.free() > 0 {
+		c.offer()
+	}
+}
+
+// offer tells those who wait, if there are any, that a slot is free.
+func (c *Consumer) offer() {
 	if c.bounced.CompareAndSwap(true, false) {
 		select {
 		case c.changed <- struct{}{}:

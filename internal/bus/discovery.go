@@ -3,6 +3,7 @@ package bus
 import (
 	"encoding/json" // the types of package micro are made for it
 	"log/slog"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -35,12 +36,7 @@ func (s *stats) count(res *mcp.Response, took time.Duration) {
 	}
 }
 
-func (c *Consumer) unsent(kind frameKind, err error) {
-	c.stats.unsent.Add(1)
-	c.log.Error("reply not sent", slog.String("kind", string(rune(kind))), slog.Any("error", err))
-}
-
-func (c *Consumer) serviceName() string { return "mcpyard-" + c.cfg.Pool }
+func (c *Consumer) serviceName() string { return "mcpyard-" + c.cfg.Realm + "-" + c.cfg.Pool }
 
 // discoverySubjects are those for everybody, for the pool and for this worker.
 func (c *Consumer) discoverySubjects() []string {
@@ -79,10 +75,9 @@ func (c *Consumer) identity() micro.ServiceIdentity {
 		ID:      c.id,
 		Version: c.cfg.Version,
 		Metadata: map[string]string{
-			"protocol":  Protocol,
-			"realm":     c.cfg.Realm,
-			"pool":      c.cfg.Pool,
-			"catalogue": c.cfg.Catalogue,
+			"protocol": Protocol,
+			"realm":    c.cfg.Realm,
+			"pool":     c.cfg.Pool,
 		},
 	}
 }
@@ -94,7 +89,7 @@ func (c *Consumer) info() micro.Info {
 		ServiceIdentity: c.identity(),
 		Type:            micro.InfoResponseType,
 		Description:     "MCP " + mcp.Version + " requests of the pool " + c.cfg.Pool,
-		Endpoints:       []micro.EndpointInfo{{Name: endpointName, Subject: c.cfg.door(), QueueGroup: "q"}},
+		Endpoints:       []micro.EndpointInfo{{Name: endpointName, Subject: c.cfg.door(), QueueGroup: doorGroup}},
 	}
 }
 
@@ -108,7 +103,7 @@ func (c *Consumer) serviceStats() micro.Stats {
 		Endpoints: []*micro.EndpointStats{{
 			Name:                  endpointName,
 			Subject:               c.cfg.door(),
-			QueueGroup:            "q",
+			QueueGroup:            doorGroup,
 			NumRequests:           int(requests),
 			NumErrors:             int(c.stats.errors.Load()),
 			ProcessingTime:        busy,
@@ -120,14 +115,14 @@ func (c *Consumer) serviceStats() micro.Stats {
 
 // counters are the rest of what is counted, as the endpoint's data.
 func (c *Consumer) counters() []byte {
-	body, err := json.Marshal(map[string]int64{
-		"slots":            int64(c.cfg.Slots),
-		"freeSlots":        int64(c.free()),
-		"stuckHandlers":    c.stats.stuck.Load(),
-		"unsentReplies":    c.stats.unsent.Load(),
-		"slowConsumers":    c.conn.SlowConsumers(),
-		"permissionErrors": c.conn.PermissionErrors(),
+	counters := c.conn.Counters()
+	maps.Copy(counters, map[string]int64{
+		"slots":         int64(c.cfg.Slots),
+		"freeSlots":     int64(c.free()),
+		"stuckHandlers": c.stats.stuck.Load(),
+		"unsentReplies": c.stats.unsent.Load(),
 	})
+	body, err := json.Marshal(counters)
 	if err != nil {
 		return nil
 	}

@@ -38,13 +38,13 @@ func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	s := bustest.StartServer(t)
 	w, _ := startWorkerWith(t, bustest.Connect(t, s),
-		bus.ConsumerConfig{Address: address, Slots: 7, Version: "1.2.3-rc.1+build", Catalogue: "c0ffee"}, result)
+		bus.ConsumerConfig{Address: address, Slots: 7, Version: "1.2.3-rc.1+build"}, result)
 	nc := rawConn(t, s)
 	identity := micro.ServiceIdentity{
-		Name: "mcpyard-default", ID: w.ID(), Version: "1.2.3-rc.1+build",
-		Metadata: map[string]string{"protocol": "mcp.v1", "realm": "test", "pool": "default", "catalogue": "c0ffee"},
+		Name: "mcpyard-test-default", ID: w.ID(), Version: "1.2.3-rc.1+build",
+		Metadata: map[string]string{"protocol": "mcp.v1", "realm": "test", "pool": "default"},
 	}
-	for _, whom := range []string{"", ".mcpyard-default", ".mcpyard-default." + w.ID()} {
+	for _, whom := range []string{"", ".mcpyard-test-default", ".mcpyard-test-default." + w.ID()} {
 		ping := ask[micro.Ping](t, nc, "$SRV.PING"+whom)
 		assert.Equal(t, micro.Ping{ServiceIdentity: identity, Type: micro.PingResponseType}, ping)
 
@@ -106,12 +106,12 @@ func TestStatistics(t *testing.T) {
 	require.NoError(t, err)
 
 	var data map[string]int64
-	stats := discover(t, nc, "$SRV.STATS.mcpyard-default."+w.ID(), &data)
+	stats := discover(t, nc, "$SRV.STATS.mcpyard-test-default."+w.ID(), &data)
 	assert.Equal(t, 5, stats.Endpoints[0].NumRequests)
 	assert.Equal(t, 1, stats.Endpoints[0].NumErrors)
 	assert.Positive(t, stats.Endpoints[0].ProcessingTime)
 	assert.Equal(t, stats.Endpoints[0].ProcessingTime/5, stats.Endpoints[0].AverageProcessingTime)
 	assert.Equal(t, map[string]int64{
-		"slots": 3, "freeSlots": 3, "stuckHandlers": 0, "unsentReplies": 0, "slowConsumers": 0, "permissionErrors": 0,
+		"slots": 3, "freeSlots": 3, "stuckHandlers": 0, "unsentReplies": 0, "slowConsumers": 0, "permissionErrors": 0, "reconnects": 0,
 	}, data)
 }

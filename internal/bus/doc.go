@@ -7,5 +7,5 @@
 // advert.go are its vocabulary. Three rules explain the rest: a worker never
 // queues, so that the ingress knows where there is room; the ingress sends a
 // request again only on proof that it was not started; and nothing is kept of a
-// request that is over.
+// request that is over, but for the key of a cancelled one, for half a minute.
 package bus

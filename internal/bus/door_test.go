@@ -2,6 +2,8 @@ package bus_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -133,4 +135,47 @@ func TestQueueDoorWhileWorkersAreReplaced(t *testing.T) {
 		require.Equal(t, 1, runs, "request %s", id)
 	}
 	assert.Greater(t, float64(len(ran.runs)), 0.99*float64(knocked.Load()))
+}
+
+// TestQueueDoorAnswersIDsThatFillAMessage holds that no answer is lost because it
+// repeats an id for which NATS has no room beside an error.
+func TestQueueDoorAnswersIDsThatFillAMessage(t *testing.T) {
+	t.Parallel()
+	s := bustest.StartServer(t)
+	g := newGate()
+	startWorker(t, s, 1, g.handle)
+	nc := rawConn(t, s)
+	id := strings.Repeat("i", int(nc.MaxPayload())-60)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/list"}`, id)
+	reply := make(chan *nats.Msg, 1)
+	inbox := nc.NewInbox()
+	_, err := nc.ChanSubscribe(inbox, reply)
+	require.NoError(t, err)
+	require.NoError(t, nc.PublishRequest(door+"_", inbox, []byte(body)))
+	receive(t, g.entered)
+
+	refused := knock(t, nc, body, nil)
+	require.NotNil(t, refused.Error)
+	assert.Equal(t, mcp.CodeOverloaded, refused.Error.Code)
+	assert.Empty(t, refused.ID)
+	close(g.leave)
+	tooLarge := decode(t, receive(t, reply).Data)
+	require.NotNil(t, tooLarge.Error)
+	assert.Equal(t, mcp.CodeMessageTooLarge, tooLarge.Error.Code)
+	assert.Empty(t, tooLarge.ID)
+}
+
+func TestSubjectNamesTheTool(t *testing.T) {
+	t.Parallel()
+	s := bustest.StartServer(t)
+	startWorker(t, s, 1, result)
+	nc := rawConn(t, s)
+	for _, subject := range []string{door + "divide", door + "_", door + "ech"} {
+		m, err := nc.Request(subject, []byte(toolCall(1, "echo")), bustest.Patience)
+		require.NoError(t, err)
+		assert.Contains(t, string(m.Data), `"code":-32600,"message":"Invalid request: the subject must end in`, subject)
+	}
+	m, err := nc.Request(door+"echo", []byte(toolCall(1, "echo")), bustest.Patience)
+	require.NoError(t, err)
+	assert.Contains(t, string(m.Data), `"result"`)
 }

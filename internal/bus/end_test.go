@@ -147,7 +147,7 @@ func TestStuckHandlerKeepsItsSlotAndIsReported(t *testing.T) {
 
 	records.waitFor(t, "handler ignores the end of its context and keeps its slot")
 	var stats struct{ StuckHandlers, Slots, FreeSlots int }
-	discover(t, rawConn(t, s), "$SRV.STATS."+"mcpyard-default."+w.ID(), &stats)
+	discover(t, rawConn(t, s), "$SRV.STATS."+"mcpyard-test-default."+w.ID(), &stats)
 	assert.Equal(t, 1, stats.StuckHandlers)
 	assert.Equal(t, 1, stats.FreeSlots)
 	for i := range 20 {

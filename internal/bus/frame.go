@@ -115,6 +115,11 @@ func parseFrame(token string) (f frame, ok bool) {
 	return frame{}, false
 }
 
+// maxReply bounds the reply subjects that a worker takes, in bytes. They leave
+// room for a frame in a protocol line of NATS, which closes the connection of
+// who sends a longer one.
+const maxReply = 512
+
 // replySubject returns the subject on which the replies to attempt are based.
 func replySubject(prefix string, attempt uint64, t terms) string {
 	subject := make([]byte, 0, len(prefix)+48)
@@ -122,6 +127,11 @@ func replySubject(prefix string, attempt uint64, t terms) string {
 	subject = strconv.AppendUint(subject, attempt, 36)
 	subject = append(subject, '.')
 	return string(t.append(subject))
+}
+
+// isReplySubject tells whether replies to subject go to an ingress of realm.
+func isReplySubject(realm, subject string) bool {
+	return strings.HasPrefix(subject, Protocol+"."+realm+".r.")
 }
 
 // parseReplySubject splits the subject of a request's replies as the worker

@@ -76,3 +76,45 @@ func TestFaultyRequestsAreAnswered(t *testing.T) {
 		assert.Contains(t, response, code)
 	}
 }
+
+// TestReplySubjectsThatLeaveNoRoomAreIgnored holds that nobody can make a worker
+// write a line for which NATS closes its connection.
+func TestReplySubjectsThatLeaveNoRoomAreIgnored(t *testing.T) {
+	t.Parallel()
+	s := bustest.StartServer(t)
+	conn := bustest.Connect(t, s)
+	short := bus.Address{Realm: "a", Pool: "b"}
+	w, _ := startWorkerWith(t, conn, bus.ConsumerConfig{Address: short, Version: "1.2.3"}, result)
+	nc := rawConn(t, s)
+	far := time.Now().Add(time.Hour).UnixMilli()
+	terms := fmt.Sprintf(".0.1.s-%d-%d", far, far)
+	const subject, longestLine = "mcp.v1.a.b.q._", 4096
+	for _, room := range []int{3, 4, 10, 100, 3000} {
+		reply := "mcp.v1.a.r." + strings.Repeat("I", longestLine-len(subject)-len("mcp.v1.a.r.")-len(terms)-room) + terms
+		require.NoError(t, nc.PublishRequest(subject, reply, []byte("{")))
+	}
+	_, err := nc.Request(subject, []byte(toolCall(1, "echo")), bustest.Patience)
+	require.NoError(t, err)
+	require.NoError(t, conn.FlushTimeout(bustest.Patience))
+	assert.True(t, w.Ready())
+}
+
+// TestTermsThatCannotBeReadRunNothing holds that no handler runs whose replies its
+// ingress could not read.
+func TestTermsThatCannotBeReadRunNothing(t *testing.T) {
+	t.Parallel()
+	s := bustest.StartServer(t)
+	var ran ledger
+	w, stop := startWorker(t, s, 64, ran.handle)
+	raw := newRawIngress(t, s, w)
+	for i, terms := range []string{"1", "s-1", "z-1-2", "s--1-9", "s-99999999999999999999-1", ".", "s-9999999999999-9999999999999.r-1-1"} {
+		reply := "mcp.v1.test.r.I.0." + terms
+		require.NoError(t, raw.PublishRequest(raw.worker+".call.echo", reply, []byte(toolCall(i+2, "echo"))))
+		require.NoError(t, raw.PublishRequest("mcp.v1.test.default.q.echo", reply, []byte(toolCall(i+2, "echo"))))
+	}
+	_, err := raw.Request("mcp.v1.test.default.q.echo", []byte(toolCall(0, "echo")), bustest.Patience)
+	require.NoError(t, err)
+	require.NoError(t, raw.Flush())
+	require.NoError(t, stop(), "which takes in all that was sent")
+	ran.requireOnce(t, 1)
+}

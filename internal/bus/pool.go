@@ -63,7 +63,7 @@ func (p *pool) acquire(ctx context.Context, end <-chan time.Time, until time.Tim
 		case <-patience.C:
 			if p.hopeless() {
 				p.withdraw(w)
-				return nil, mcp.NoWorkers(p.name, noWorkersPatience)
+				return nil, p.unavailable()
 			}
 			patience.Reset(noWorkersPatience)
 		}
@@ -126,9 +126,13 @@ func (p *pool) answered(m *member, f frame, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m.sent--
-	m.report(f.free)
-	if f.kind == frameDrain {
+	switch f.kind {
+	case frameBusy:
+		m.report(0) // whatever it says: it would be asked again at once
+	case frameDrain:
 		m.draining = true
+	default:
+		m.report(f.free)
 	}
 	if took > 0 {
 		p.service += (took - p.service) / 16
@@ -183,6 +187,14 @@ func (p *pool) hopeless() bool {
 	}
 }
 
+// unavailable says which part of the way to a worker is missing.
+func (p *pool) unavailable() *jsonrpc.Error {
+	if up, _ := p.conn.Up(); !up {
+		return mcp.BusDown(noWorkersPatience)
+	}
+	return mcp.NoWorkers(p.name, noWorkersPatience)
+}
+
 func (p *pool) overloaded() *jsonrpc.Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,6 +213,15 @@ func (p *pool) expectedWait(now time.Time) time.Duration {
 // retryAfter is when the queue of now will have been served.
 func (p *pool) retryAfter(now time.Time) time.Duration {
 	return min(max(p.expectedWait(now), 100*time.Millisecond), maxRetryAfter)
+}
+
+// unused tells whether neither requests nor workers need the pool. p.mu is held.
+func (p *pool) unused(now time.Time) bool {
+	if p.users > 0 {
+		return false
+	}
+	p.roster.forget(now)
+	return len(p.roster.members) == 0
 }
 
 // workers is the number of workers that can be chosen.

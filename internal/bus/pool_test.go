@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -109,6 +110,21 @@ func TestPoolAcquireEndsWithItsContext(t *testing.T) {
 	require.NotNil(t, refusal)
 	assert.Equal(t, map[string]any{"started": false}, refusal.Data)
 	assert.Zero(t, p.queue.len())
+}
+
+func TestPoolOfVanishedWorkersIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Client{pools: map[string]*pool{}}
+		p := c.enter("p")
+		p.heard("w", up(1, 1, time.Now()))
+		c.leave(p)
+		<-time.After(forgottenAfter)
+		c.leave(c.enter("p"))
+		assert.Len(t, c.pools, 1)
+		<-time.After(1)
+		c.leave(c.enter("p"))
+		assert.Empty(t, c.pools)
+	})
 }
 
 func TestPoolTurnedDownGoesFirst(t *testing.T) {

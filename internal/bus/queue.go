@@ -33,9 +33,10 @@ type waiter struct {
 
 func (q *fairQueue) len() int { return q.requests }
 
-// push puts w at the end of its principal's line. When the queue is full, the
-// last request of the longest line has to go, which may be w itself: ok is then
-// false. A shed waiter is told by the caller.
+// push puts w at the end of its principal's line. When the queue is full in
+// requests, the last one of the longest line has to go, which may be w itself; when
+// w does not fit in bytes, it is w that has to go. ok is then false. A shed waiter
+// is told by the caller.
 func (q *fairQueue) push(w *waiter) (shed *waiter, ok bool) {
 	if q.bytes+w.bytes > q.maxBytes {
 		return nil, false
@@ -48,14 +49,14 @@ func (q *fairQueue) push(w *waiter) (shed *waiter, ok bool) {
 		shed = longest.waiters.Back().Value.(*waiter)
 		q.remove(shed)
 	}
-	l := q.lineOf(w)
+	l := q.join(w)
 	w.place = l.waiters.PushBack(w)
 	return shed, true
 }
 
 // pushFront puts w back in front, where it was before, whatever the bounds.
 func (q *fairQueue) pushFront(w *waiter) {
-	l := q.lineOf(w)
+	l := q.join(w)
 	w.place = l.waiters.PushFront(w)
 	q.turns.MoveToFront(l.turn)
 }
@@ -90,7 +91,9 @@ func (q *fairQueue) remove(w *waiter) (was bool) {
 	return true
 }
 
-func (q *fairQueue) lineOf(w *waiter) *line {
+// join counts w in and returns its principal's line, which may be a new one with
+// the last turn.
+func (q *fairQueue) join(w *waiter) *line {
 	l := q.lines[w.principal]
 	if l == nil {
 		l = &line{principal: w.principal}

@@ -221,7 +221,7 @@ func (r *rawIngress) send(t testing.TB, attempt, body string, start, end time.Du
 	t.Helper()
 	now := time.Now()
 	reply := fmt.Sprintf("%s%s.s-%d-%d", rawPrefix, attempt, now.Add(start).UnixMilli(), now.Add(end).UnixMilli())
-	require.NoError(t, r.PublishRequest(r.worker+".call.echo", reply, []byte(body)))
+	require.NoError(t, r.PublishRequest(r.worker+".call."+token(body), reply, []byte(body)))
 	require.NoError(t, r.Flush())
 }
 
@@ -249,4 +249,13 @@ func (r *rawIngress) next(t testing.TB) (attempt, frame, body string) {
 	tokens := strings.Split(strings.TrimPrefix(m.Subject, rawPrefix), ".")
 	require.Len(t, tokens, 3, m.Subject)
 	return tokens[0], tokens[2], string(m.Data)
+}
+
+// token is the last token of the subject for body.
+func token(body string) string {
+	req, _ := mcp.ParseRequest([]byte(body))
+	if name, ok := req.Target(); ok && req.Method == mcp.MethodToolsCall {
+		return name
+	}
+	return "_"
 }

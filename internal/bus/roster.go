@@ -64,13 +64,12 @@ func (r *roster) find(id string) *member {
 
 // update takes in an advert.
 func (r *roster) update(id string, a advert, now time.Time) {
-	r.members = slices.DeleteFunc(r.members, func(m *member) bool {
-		return m.id == id && a.State == workerGone || now.Sub(m.lastSeen) > forgottenAfter
-	})
+	r.forget(now)
+	m := r.find(id)
 	if a.State == workerGone {
+		r.drop(m)
 		return
 	}
-	m := r.find(id)
 	if m == nil {
 		m = &member{id: id}
 		r.members = append(r.members, m)
@@ -79,6 +78,11 @@ func (r *roster) update(id string, a advert, now time.Time) {
 	m.report(a.Free)
 	m.setClock(time.UnixMilli(a.TimeMs), now)
 	m.lastSeen = now
+}
+
+// forget drops the workers that have been silent for long.
+func (r *roster) forget(now time.Time) {
+	r.members = slices.DeleteFunc(r.members, func(m *member) bool { return now.Sub(m.lastSeen) > forgottenAfter })
 }
 
 // drop forgets a worker that is known to be gone.

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
@@ -27,10 +28,12 @@ const (
 // take runs requests one at a time until stop is closed. As there is one more
 // goroutine in take than there are slots, one is always free to bounce what
 // finds all slots occupied.
-func (c *Consumer) take(work context.Context, incoming <-chan *nats.Msg, stop <-chan struct{}) {
+func (c *Consumer) take(work context.Context, in incoming, stop <-chan struct{}) {
 	for {
 		select {
-		case m := <-incoming:
+		case m := <-in.direct:
+			c.receive(work, m)
+		case m := <-in.plain:
 			c.receive(work, m)
 		case <-stop:
 			return
@@ -38,14 +41,19 @@ func (c *Consumer) take(work context.Context, incoming <-chan *nats.Msg, stop <-
 	}
 }
 
-// receive runs the request in m, or refuses it. Without a reply subject it is
-// no request: nobody waits for what it would do.
+// receive runs the request in m, or refuses it. Without a reply subject, or with
+// one that cannot be a client's, it is no request: nobody waits for what it would
+// do. Nor is it one if it is an ingress's but its terms cannot be read.
 func (c *Consumer) receive(work context.Context, m *nats.Msg) {
-	if m.Reply == "" {
+	if m.Reply == "" || len(m.Reply) > maxReply {
 		return
 	}
 	key, t, direct := parseReplySubject(c.cfg.Realm, m.Reply)
-	if !direct {
+	switch {
+	case direct:
+	case isReplySubject(c.cfg.Realm, m.Reply):
+		return
+	default:
 		t = doorTerms(m)
 	}
 	call := &call{consumer: c, key: key, reply: m.Reply, direct: direct, started: time.Now(), deadline: t.deadline}
@@ -53,7 +61,7 @@ func (c *Consumer) receive(work context.Context, m *nats.Msg) {
 	case call.started.After(t.startBy):
 		call.refuse(frameRefused)
 	case !c.occupy():
-		c.bounced.Store(true)
+		c.want()
 		if !direct {
 			call.req, _ = mcp.ParseRequest(m.Data) // for its id
 		}
@@ -88,12 +96,12 @@ func (c *Consumer) run(work context.Context, call *call, profile mcp.Profile, m 
 		req.Principal = p
 	}
 	var res *mcp.Response
-	switch {
-	case fault != nil:
-		res = mcp.ErrorResponse(req.ID, fault)
-	case req.IsNotification():
-		res = mcp.ErrorResponse("", jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: the bus carries requests, this has no id"))
-	default:
+	if fault == nil {
+		fault = checkCarried(m.Subject, req)
+	}
+	if fault != nil {
+		res = call.fault(fault)
+	} else {
 		accept := time.AfterFunc(acceptAfter, call.accept)
 		res = c.handler.Handle(ctx, req, call.notify)
 		accept.Stop()
@@ -102,6 +110,20 @@ func (c *Consumer) run(work context.Context, call *call, profile mcp.Profile, m 
 	c.stats.count(res, time.Since(call.started))
 	call.finish(res)
 	c.calls.remove(call) // last: an idle worker has sent all its replies
+}
+
+// checkCarried refuses what the bus does not carry: notifications, and requests
+// for another tool than the one that the subject names, which is what NATS
+// permissions are given for.
+func checkCarried(subject string, req *mcp.Request) *jsonrpc.Error {
+	if req.IsNotification() {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: the bus carries requests, this has no id")
+	}
+	if token := subject[strings.LastIndexByte(subject, '.')+1:]; token != subjectToken(req) {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
+			"Invalid request: the subject must end in %q, the tool that the body names", subjectToken(req))
+	}
+	return nil
 }
 
 // onControl takes "cancel" and the keys of attempts that nobody waits for.
@@ -145,7 +167,7 @@ func (c *call) notify(notification []byte) { c.send(frameNotification, notificat
 func (c *call) finish(res *mcp.Response) {
 	limit := c.consumer.conn.MaxPayload() - maxOverhead
 	if int64(len(res.Body)) > limit {
-		res = mcp.ErrorResponse(c.req.ID, mcp.MessageTooLarge("response", limit))
+		res = c.fault(mcp.MessageTooLarge("response", limit))
 	}
 	c.send(frameResult, res.Body, res.Code)
 }
@@ -156,14 +178,21 @@ func (c *call) refuse(kind frameKind) {
 		c.send(kind, nil, 0)
 		return
 	}
-	c.send(frameResult, mcp.ErrorResponse(requestID(c.req), mcp.Overloaded(time.Second)).Body, mcp.CodeOverloaded)
+	c.send(frameResult, c.fault(mcp.Overloaded(time.Second)).Body, mcp.CodeOverloaded)
 }
 
-func requestID(req *mcp.Request) jsonrpc.ID {
-	if req == nil {
-		return ""
+// fault answers with err. An id that fills a message alone, which only the queue
+// door lets in, is left out: an answer without it is better than none.
+func (c *call) fault(err *jsonrpc.Error) *mcp.Response {
+	var id jsonrpc.ID
+	if c.req != nil {
+		id = c.req.ID
 	}
-	return req.ID
+	res := mcp.ErrorResponse(id, err)
+	if int64(len(res.Body)) > c.consumer.conn.MaxPayload() {
+		return mcp.ErrorResponse("", err)
+	}
+	return res
 }
 
 // send publishes a reply, unless the last one has been sent.
@@ -188,4 +217,9 @@ func (c *call) send(kind frameKind, body []byte, code int) {
 		return
 	}
 	c.number++
+}
+
+func (c *Consumer) unsent(kind frameKind, err error) {
+	c.stats.unsent.Add(1)
+	c.log.Error("reply not sent", slog.String("kind", string(rune(kind))), slog.Any("error", err))
 }

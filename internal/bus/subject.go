@@ -1,8 +1,11 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
 // Protocol is the first part of every subject: wire protocol 1.
@@ -16,6 +19,9 @@ const maxToken = 200
 // noTool stands for a tool in the subjects of requests that name none.
 const noTool = "_"
 
+// doorGroup is the queue group of the queue door.
+const doorGroup = "q"
+
 // An Address names a pool of workers within a realm. Realms share a NATS
 // account without seeing each other; a pool is one MCP server as a client sees
 // it. Both are made of 1 to 64 of A-Z, a-z, 0-9, '_' and '-'.
@@ -26,11 +32,12 @@ type Address struct {
 
 // Validate reports every part that cannot be a subject token.
 func (a Address) Validate() error {
-	if !isToken(a.Realm) {
-		return fmt.Errorf("realm %q: want 1 to 64 letters, digits, '_' or '-'", a.Realm)
-	}
-	if !isToken(a.Pool) {
-		return fmt.Errorf("pool %q: want 1 to 64 letters, digits, '_' or '-'", a.Pool)
+	return errors.Join(validateToken("realm", a.Realm), validateToken("pool", a.Pool))
+}
+
+func validateToken(what, s string) error {
+	if !isToken(s) {
+		return fmt.Errorf("%s %q: want 1 to 64 letters, digits, '_' or '-'", what, s)
 	}
 	return nil
 }
@@ -85,6 +92,15 @@ func parseAdvert(realm, subject string) (pool, worker string, ok bool) {
 // replies is the prefix of the reply subjects of one connection of one ingress
 // incarnation.
 func replies(realm, ingress string) string { return Protocol + "." + realm + ".r." + ingress + ".0." }
+
+// subjectToken is the last token of the subject that req travels on: its tool's.
+func subjectToken(req *mcp.Request) string {
+	if req.Method != mcp.MethodToolsCall {
+		return noTool
+	}
+	name, _ := req.Target()
+	return toolToken(name)
+}
 
 // toolToken maps a tool's name to a subject token: letters, digits, '_' and '-'
 // stay, any other byte becomes =XX.

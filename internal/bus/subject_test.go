@@ -27,6 +27,9 @@ func TestAddressValidate(t *testing.T) {
 	for _, name := range []string{"", " ", "a.b", "*", ">", "a b", "ü", "a\n", long + "x"} {
 		assert.ErrorContains(t, Address{Realm: name, Pool: "p"}.Validate(), "realm", name)
 		assert.ErrorContains(t, Address{Realm: "r", Pool: name}.Validate(), "pool", name)
+		both := Address{Realm: name, Pool: name}.Validate()
+		assert.ErrorContains(t, both, "realm", name)
+		assert.ErrorContains(t, both, "pool", name)
 	}
 }
 
@@ -119,13 +122,18 @@ func TestParseAdvertBody(t *testing.T) {
 	assert.Equal(t, advert{State: workerUp, Slots: 4, Free: 4, TimeMs: 17}, a)
 	for _, body := range []string{
 		``, `{}`, `[]`, `null`, `"up"`, `{"state":"up"}`,
-		`{"state":"asleep","slots":1,"free":1}`,
-		`{"state":"up","slots":0,"free":0}`,
-		`{"state":"up","slots":-1,"free":-2}`,
-		`{"state":"up","slots":1,"free":2}`,
-		`{"state":"up","slots":1,"free":-1}`,
-		`{"state":"up","slots":1.5,"free":1}`,
-		`{"state":"up","slots":1,"free":1} x`,
+		`{"state":"asleep","slots":1,"free":1,"timeMs":17}`,
+		`{"state":"up","slots":0,"free":0,"timeMs":17}`,
+		`{"state":"up","slots":-1,"free":-2,"timeMs":17}`,
+		`{"state":"up","slots":1,"free":2,"timeMs":17}`,
+		`{"state":"up","slots":1,"free":-1,"timeMs":17}`,
+		`{"state":"up","slots":1.5,"free":1,"timeMs":17}`,
+		`{"state":"up","slots":1,"free":1,"timeMs":17} x`,
+		`{"state":"up","slots":1,"free":1}`,
+		`{"state":"up","slots":1,"free":1,"timeMs":0}`,
+		`{"state":"up","slots":1,"free":1,"timeMs":-17}`,
+		`{"state":"up","slots":1,"free":1,"timeMs":9223372036854775807}`,
+		`{"state":"up","slots":9223372036854775807,"free":1,"timeMs":17}`,
 	} {
 		_, ok := parseAdvertBody([]byte(body))
 		assert.False(t, ok, body)

@@ -47,7 +47,7 @@ func (t *trial) send(ctx context.Context, m *member) *mcp.Response {
 func (t *trial) publish(a *attempt) error {
 	now := time.Now()
 	offset := a.member.clockOffset()
-	subject := Address{Realm: t.client.cfg.Realm, Pool: t.pool.name}.calls(a.member.id) + t.tool()
+	subject := Address{Realm: t.client.cfg.Realm, Pool: t.pool.name}.calls(a.member.id) + subjectToken(t.req)
 	reply := replySubject(t.client.prefix, a.id, terms{
 		profile:  t.req.Profile,
 		startBy:  earlier(now.Add(startWithin), t.until).Add(offset),
@@ -58,14 +58,6 @@ func (t *trial) publish(a *attempt) error {
 		return t.client.conn.PublishRequest(subject, reply, t.req.Raw)
 	}
 	return t.client.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: h, Data: t.req.Raw})
-}
-
-func (t *trial) tool() string {
-	if t.req.Method != mcp.MethodToolsCall {
-		return noTool
-	}
-	name, _ := t.req.Target()
-	return toolToken(name)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -81,17 +73,20 @@ func (t *trial) unsent(ctx context.Context, a *attempt, err error) *mcp.Response
 	t.pool.release(a.member)
 	switch {
 	case errors.Is(err, nats.ErrConnectionClosed):
-		return mcp.ErrorResponse(t.req.ID, mcp.NoWorkers(t.pool.name, maxRetryAfter))
+		return mcp.ErrorResponse(t.req.ID, mcp.BusDown(maxRetryAfter))
 	case errors.Is(err, nats.ErrMaxPayload): // with a header larger than maxOverhead
 		return mcp.ErrorResponse(t.req.ID, mcp.MessageTooLarge("request", t.client.conn.MaxPayload()-maxOverhead))
 	}
 	patience := time.NewTimer(outagePatience)
+	if up, lasting := t.client.conn.Up(); !up {
+		patience.Reset(outagePatience - lasting)
+	}
 	defer patience.Stop()
 	select {
 	case <-t.client.conn.Connected():
 		return nil
 	case <-patience.C:
-		return mcp.ErrorResponse(t.req.ID, mcp.NoWorkers(t.pool.name, noWorkersPatience))
+		return mcp.ErrorResponse(t.req.ID, mcp.BusDown(noWorkersPatience))
 	case <-t.end:
 	case <-ctx.Done():
 	}
@@ -141,8 +136,8 @@ func (t *trial) reply(a *attempt, r reply) (res *mcp.Response, over bool) {
 		t.pool.lost(a.member)
 		return nil, true
 	case frameResult:
-		if a.dropped > 0 {
-			t.client.log.Warn("notifications dropped for a slow client", slog.Int("dropped", a.dropped))
+		if dropped := a.lost(); dropped > 0 {
+			t.client.log.Warn("notifications dropped for a slow client", slog.Int("dropped", dropped))
 		}
 		t.pool.answered(a.member, r.frame, time.Since(a.sent))
 		return &mcp.Response{Body: r.body, Code: r.code}, true

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpyard/mcpyard/internal/dispatch"
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
@@ -194,6 +195,17 @@ func TestInternalErrorIsLoggedOnce(t *testing.T) {
 	lines := logged(t.Context(), t, strictRequest(`"r7"`, "prompts/get", `"name":"broken"`))
 	require.Len(t, lines, 1)
 	assert.Contains(t, lines[0], `"level":"ERROR","msg":"request failed","request_id":"\"r7\"","method":"prompts/get","error":"secret path"`)
+}
+
+func TestInputRequiredForNothingIsLogged(t *testing.T) {
+	var buf bytes.Buffer
+	d, err := dispatch.New(dispatch.Config{Toolsets: []mcp.Toolset{{Tools: []mcp.ServerTool{
+		tool("vague", anyObject, returns(nil, &mcp.InputRequired{})),
+	}}}}, slog.New(slog.NewJSONHandler(&buf, nil)))
+	require.NoError(t, err)
+	res := d.Handle(t.Context(), parse(t, mcp.Strict, strictRequest(`1`, "tools/call", `"name":"vague"`)), nil)
+	assert.Equal(t, jsonrpc.CodeInternalError, res.Code)
+	assert.Contains(t, buf.String(), "a handler asked for input")
 }
 
 func TestBrokenOutputIsLoggedWithoutContent(t *testing.T) {

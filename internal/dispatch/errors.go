@@ -44,9 +44,9 @@ func askOr(req *mcp.Request, err error) (result, error) {
 	if !ok || ask == nil {
 		return result{}, err
 	}
-	question, refusal := ask.Result(req.Profile, req.Meta.Capabilities)
-	if refusal != nil {
-		return result{}, refusal
+	question, err := ask.Result(req.Profile, req.Meta.Capabilities)
+	if err != nil {
+		return result{}, err
 	}
 	res, err := encode(question, nil)
 	res.inputRequired = true

@@ -9,12 +9,6 @@ import (
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
-// A cataloguer is a handler that knows what it serves, as a Dispatcher does.
-type cataloguer interface {
-	// InCatalogue tells whether the tool or prompt that req is about is served.
-	InCatalogue(req *mcp.Request) bool
-}
-
 // Log writes one line per request to log at the request's end: on level Warn
 // when the error is internal, on Debug otherwise. It names a tool or prompt only
 // if the handler that it wraps is a Dispatcher and serves it: other names are
@@ -38,8 +32,8 @@ func Log(log *slog.Logger) mcp.Middleware {
 
 func line(h mcp.Handler, req *mcp.Request, res *mcp.Response, took time.Duration) []slog.Attr {
 	attrs := append(identity(req), slog.Int("code", res.Code), slog.Duration("duration", took))
-	c, ok := h.(cataloguer)
-	if !ok || !c.InCatalogue(req) {
+	d, ok := h.(*Dispatcher)
+	if !ok || !d.inCatalogue(req) {
 		return attrs
 	}
 	key := "tool"
@@ -50,8 +44,8 @@ func line(h mcp.Handler, req *mcp.Request, res *mcp.Response, took time.Duration
 	return append(attrs, slog.String(key, name))
 }
 
-// InCatalogue tells whether req is about a tool or prompt that d serves.
-func (d *Dispatcher) InCatalogue(req *mcp.Request) (ok bool) {
+// inCatalogue tells whether req is about a tool or prompt that d serves.
+func (d *Dispatcher) inCatalogue(req *mcp.Request) (ok bool) {
 	name, _ := req.Target()
 	switch req.Method {
 	case mcp.MethodToolsCall:

@@ -54,7 +54,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// A handler that does not know what it serves gets lines without names.
+// A handler that is no Dispatcher gets lines without names.
 func TestLogOfAnotherHandler(t *testing.T) {
 	var buf bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&buf, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -1,18 +1,12 @@
 package jsonrpc
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // An ID is a request's id as raw JSON: a string with its quotes or an integer.
 // It is echoed byte for byte, so "1" is not 1 and 9007199254740993 keeps its
 // last digit. The zero ID is that of a notification, or of a request whose id
 // could not be read. IDs are comparable.
 type ID string
-
-// IntID returns the id of the number n.
-func IntID(n int64) ID { return ID(strconv.FormatInt(n, 10)) }
 
 // StringID returns the id of the string s.
 func StringID(s string) ID { return ID(appendString(nil, s)) }

@@ -202,10 +202,8 @@ func TestParseID(t *testing.T) {
 	}
 }
 
-func TestMakingIDs(t *testing.T) {
-	assert.Equal(t, jsonrpc.ID(`9007199254740993`), jsonrpc.IntID(9007199254740993))
-	assert.Equal(t, jsonrpc.ID(`-1`), jsonrpc.IntID(-1))
+func TestStringID(t *testing.T) {
 	assert.Equal(t, jsonrpc.ID(`"1"`), jsonrpc.StringID("1"))
 	assert.Equal(t, jsonrpc.ID(`"a\"\n"`), jsonrpc.StringID("a\"\n"))
-	assert.NotEqual(t, jsonrpc.IntID(1), jsonrpc.StringID("1"))
+	assert.NotEqual(t, jsonrpc.ID(`1`), jsonrpc.StringID("1"))
 }

@@ -20,7 +20,7 @@ const (
 // published, a code never changes its meaning.
 const (
 	CodeOverloaded       = -31001 // the queue is full or the wait would pass the deadline; nothing started
-	CodeNoWorkers        = -31002 // no worker serves this pool; nothing started
+	CodeNoWorkers        = -31002 // no worker serves this pool, or none can be reached; nothing started
 	CodeDeadlineExceeded = -31003 // data.started is false if it is proven that the call had not begun
 	CodeOutcomeUnknown   = -31004 // the worker was lost: the call may or may not have run
 	CodeRateLimited      = -31005
@@ -41,6 +41,11 @@ func Overloaded(retryAfter time.Duration) *jsonrpc.Error {
 // NoWorkers says that no worker serves pool at the moment.
 func NoWorkers(pool string, retryAfter time.Duration) *jsonrpc.Error {
 	return retryable(CodeNoWorkers, "No workers are serving the pool "+shorten(pool)+": the request was not started", retryAfter)
+}
+
+// BusDown says that the server cannot reach its workers at the moment.
+func BusDown(retryAfter time.Duration) *jsonrpc.Error {
+	return retryable(CodeNoWorkers, "No connection to the workers: the request was not started", retryAfter)
 }
 
 func retryable(code int, message string, after time.Duration) *jsonrpc.Error {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -81,11 +82,12 @@ func (r InputRequest) strict() InputRequest {
 	return Elicit(r.ID, r.Prompt, map[string]any{r.ID: map[string]any{"type": "string"}}, r.ID)
 }
 
-// Result encodes what a client of the given profile is answered, without the
-// members that every result has. It is -32021 if the client did not declare
-// that it can answer: this is the one place that guards all handlers. A handler
-// that asks for nothing and has no state is at fault, and the error internal.
-func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities) (any, *jsonrpc.Error) {
+// Result returns what a client of the given profile is answered, to be encoded
+// as JSON and without the members that every result has. The error is a
+// *jsonrpc.Error, -32021, if the client did not declare that it can answer: this
+// is the one place that guards all handlers. Any other error is the handler's
+// fault: it asked for nothing and has no state.
+func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities) (any, error) {
 	if profile == Contract {
 		return contractInputRequired{
 			Requests: e.Requests,
@@ -93,13 +95,13 @@ func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities)
 		}, nil
 	}
 	if len(e.Requests) == 0 && e.State == "" {
-		return nil, InternalError()
+		return nil, errors.New("a handler asked for input, but has neither requests nor a state")
 	}
 	missing := map[string]any{}
 	requests := make(map[string]strictInputRequest, len(e.Requests))
 	for _, r := range e.Requests {
 		r = r.strict()
-		if capability, declared := capabilities.For(r.Method); !declared {
+		if capability, ok := capabilities.declared(r.Method); !ok {
 			missing[capability] = struct{}{}
 		}
 		requests[r.ID] = strictInputRequest{Method: r.Method, Params: r.Params}
@@ -110,9 +112,9 @@ func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities)
 	return strictInputRequired{Requests: requests, State: e.State}, nil
 }
 
-// For tells which capability answers an input request of method, and whether
-// the client has declared it.
-func (c ClientCapabilities) For(method string) (capability string, declared bool) {
+// declared tells which capability answers an input request of method, and
+// whether the client has declared it.
+func (c ClientCapabilities) declared(method string) (capability string, ok bool) {
 	switch method {
 	case MethodElicit:
 		return "elicitation", c.ElicitationForm

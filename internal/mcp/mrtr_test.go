@@ -54,7 +54,7 @@ func TestInputRequiredResultStrict(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			result, err := test.asked.Result(mcp.Strict, everything)
-			require.Nil(t, err)
+			require.NoError(t, err)
 			assertJSON(t, test.want, result)
 		})
 	}
@@ -64,11 +64,11 @@ func TestInputRequiredResultContract(t *testing.T) {
 	const content = `"content":[{"type":"text","text":"Additional client input is required before this tool can finish."}]`
 	asked := mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Ask("name", "Who?"), {ID: "r", Method: mcp.MethodListRoots}}, State: "s"}
 	result, err := asked.Result(mcp.Contract, mcp.ClientCapabilities{})
-	require.Nil(t, err, "this profile declares no capabilities")
+	require.NoError(t, err, "this profile declares no capabilities")
 	assertJSON(t, `{"requests":[{"id":"name","prompt":"Who?"},{"id":"r","method":"roots/list"}],`+content+`}`, result)
 
 	result, err = (&mcp.InputRequired{}).Result(mcp.Contract, mcp.ClientCapabilities{})
-	require.Nil(t, err)
+	require.NoError(t, err)
 	assertJSON(t, `{"requests":[],`+content+`}`, result)
 }
 
@@ -88,18 +88,20 @@ func TestInputRequiredResultRefusesUndeclared(t *testing.T) {
 	}
 	for _, test := range tests {
 		result, err := (&mcp.InputRequired{Requests: test.requests, State: "s"}).Result(mcp.Strict, test.declared)
-		require.NotNil(t, err, test.want)
+		var refusal *jsonrpc.Error
+		require.ErrorAs(t, err, &refusal, test.want)
 		assert.Nil(t, result)
-		assert.Equal(t, mcp.CodeMissingCapability, err.Code)
-		assertJSON(t, `{"requiredCapabilities":`+test.want+`}`, err.Data)
+		assert.Equal(t, mcp.CodeMissingCapability, refusal.Code)
+		assertJSON(t, `{"requiredCapabilities":`+test.want+`}`, refusal.Data)
 	}
 }
 
 func TestInputRequiredThatAsksForNothing(t *testing.T) {
 	result, err := (&mcp.InputRequired{}).Result(mcp.Strict, mcp.ClientCapabilities{})
-	require.NotNil(t, err)
+	require.Error(t, err)
 	assert.Nil(t, result)
-	assert.Equal(t, jsonrpc.CodeInternalError, err.Code)
+	var shown *jsonrpc.Error
+	assert.NotErrorAs(t, err, &shown, "the cause is logged, and the client is told of an internal error")
 }
 
 func TestMissingCapabilityNamesThemInOrder(t *testing.T) {

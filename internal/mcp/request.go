@@ -83,15 +83,6 @@ func (r *Request) Target() (target string, ok bool) {
 	return "", false
 }
 
-// HasTarget tells whether the request's method is about something named.
-func (r *Request) HasTarget() bool {
-	switch r.Method {
-	case MethodToolsCall, MethodPromptsGet, MethodResourcesRead:
-		return true
-	}
-	return false
-}
-
 func (r *Request) readParam(name []byte, reader *strictjson.Reader) (err error) {
 	switch string(name) {
 	case "name":

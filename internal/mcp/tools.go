@@ -19,9 +19,9 @@ type Tool struct {
 }
 
 // ToolAnnotations say what a tool does to its environment. A nil pointer leaves
-// the client to the default, which is the worst case. The bus acts on them: it
-// sends a call again after its worker was lost only if ReadOnly or Idempotent
-// is true, so they must be honest.
+// the client to the default, which is the worst case. Clients decide by them what
+// to ask their user, and whether a call whose outcome is unknown is safe to send
+// again, so they must be honest. Nothing in this program acts on them.
 //
 // Spec: schema, ToolAnnotations.
 type ToolAnnotations struct {

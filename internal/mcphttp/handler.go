@@ -88,7 +88,7 @@ func (h *Handler) enter(r *http.Request) (entry, *refusal) {
 	door, ok := h.route(r.URL.Path)
 	switch {
 	case !ok:
-		return entry{}, &refusal{status: http.StatusNotFound}
+		return entry{}, &refusal{status: http.StatusNotFound, hint: "MCP is at /mcp and /mcp/{pool}, plain JSON-RPC at /rpc and /rpc/{pool}.\n"}
 	case r.Method != http.MethodPost:
 		return entry{}, refuse(http.StatusMethodNotAllowed, "this endpoint only takes POST")
 	case door.profile == mcp.Strict && !isJSON(r.Header["Content-Type"]): // callers of the contract may be as simple as curl -d

@@ -65,7 +65,7 @@ func TestUnknownPaths(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			w := do(h, post(path, callEcho))
 			assert.Equal(t, http.StatusNotFound, w.Code)
-			assert.Empty(t, w.Body.String(), "a JSON-RPC error would say that there is an endpoint")
+			assert.Contains(t, w.Body.String(), "MCP is at /mcp", "and no JSON-RPC error, which would say that there is an endpoint")
 		})
 	}
 }

@@ -24,7 +24,8 @@ func (o *reply) refuse(id jsonrpc.ID, no *refusal) {
 		o.w.Header().Set("Allow", http.MethodPost)
 	}
 	if no.err == nil {
-		o.write(no.status, nil)
+		o.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		o.write(no.status, []byte(no.hint))
 		return
 	}
 	o.json(no.status, mcp.ErrorResponse(id, no.err))

@@ -46,6 +46,7 @@ func retryAfter(d time.Duration) string {
 type refusal struct {
 	status int
 	err    *jsonrpc.Error // nil where there is no endpoint that could speak JSON-RPC
+	hint   string         // what is said instead
 }
 
 // refuse returns a refusal of an HTTP request that is wrong as such.

@@ -72,13 +72,14 @@ func (s *stream) finish(res *mcp.Response, accept accepted) {
 }
 
 // abandon ends a request that nobody waits for. The status keeps what may sit
-// between from taking an empty body for success.
+// between, and a client that has only closed its half of the connection, from taking
+// an empty body for success, or the request for one that was not started.
 func (s *stream) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 	if !s.opened {
-		s.reply.write(http.StatusServiceUnavailable, nil)
+		s.reply.write(http.StatusGatewayTimeout, nil)
 	}
 }
 

@@ -1,23 +1,21 @@
 package embedded
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
 // A logger passes on the server's warnings and errors.
 type logger struct {
-	log *slog.Logger
-
-	mu    sync.Mutex // guards fault
-	fault error
+	log   *slog.Logger
+	fatal chan error // capacity 1: the first thing that keeps the server from running
 }
 
 var _ server.Logger = (*logger)(nil)
+
+func newLogger(log *slog.Logger) *logger { return &logger{log: log, fatal: make(chan error, 1)} }
 
 // Noticef, Debugf and Tracef drop what the server tells of its daily life.
 func (l *logger) Noticef(string, ...any) {}
@@ -25,19 +23,12 @@ func (l *logger) Debugf(string, ...any)  {}
 func (l *logger) Tracef(string, ...any)  {}
 
 func (l *logger) Warnf(format string, v ...any)  { l.log.Warn(fmt.Sprintf(format, v...)) }
-func (l *logger) Errorf(format string, v ...any) { l.fail(fmt.Sprintf(format, v...)) }
-func (l *logger) Fatalf(format string, v ...any) { l.fail(fmt.Sprintf(format, v...)) }
+func (l *logger) Errorf(format string, v ...any) { l.log.Error(fmt.Sprintf(format, v...)) }
 
-func (l *logger) fail(message string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.fault = errors.New(message)
-	l.log.Error(message)
-}
-
-// last is the last error that the server has logged.
-func (l *logger) last() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.fault
+// Fatalf takes what the server gives up over. Whoever started it tells of it.
+func (l *logger) Fatalf(format string, v ...any) {
+	select {
+	case l.fatal <- fmt.Errorf(format, v...):
+	default:
+	}
 }
