@@ -15,14 +15,15 @@ import (
 	"time"
 )
 
-// New returns what run.Group.Add takes. The end of run is logged, because the
-// group keeps only the first error.
+// New returns what run.Group.Add takes. What fails after ctx has ended, or after
+// the interrupt, is logged and not returned: the program was to end, and does.
 func New(ctx context.Context, log *slog.Logger, name string, run func(context.Context) error) (execute func() error, interrupt func(error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	execute = func() error {
 		err := run(ctx)
 		if err != nil && ctx.Err() != nil {
 			log.Error("actor ended badly", slog.String("actor", name), slog.Any("error", err))
+			return nil //nolint:nilerr // it is logged
 		}
 		return err
 	}
@@ -73,7 +74,8 @@ func InFront(front, back func(context.Context) error) func(context.Context) erro
 	}
 }
 
-// All runs several functions at once until ctx ends or one of them returns.
+// All runs several functions at once until ctx ends or one of them returns, and
+// returns when all have.
 func All(runs ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithCancel(ctx)

@@ -1,6 +1,7 @@
 package actor_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -38,6 +39,17 @@ func TestGroupInterruptsActors(t *testing.T) {
 	g.Add(actor.New(t.Context(), slog.New(slog.DiscardHandler), "second", func(context.Context) error { return errBroken }))
 	require.ErrorIs(t, g.Run(), errBroken)
 	assert.Equal(t, "first", <-ended)
+}
+
+func TestErrorsOfTheEndAreLogged(t *testing.T) {
+	var lines bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended := make(chan string, 1)
+	var g run.Group
+	g.Add(actor.New(ctx, slog.New(slog.NewTextHandler(&lines, nil)), "last", until(ended, "last", errBroken)))
+	require.NoError(t, g.Run())
+	assert.Contains(t, lines.String(), "actor=last error=broken")
 }
 
 func TestBackOutlivesFront(t *testing.T) {

@@ -116,11 +116,26 @@ func Parse(fs *flag.FlagSet, args []string, out io.Writer) error {
 }
 
 // UntilSignal returns a context that an interrupt or SIGTERM ends. It takes one
-// signal: the next ends the process at once, as it would have without this.
-func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+// signal: by the time the context has ended, the next signal ends the process at
+// once, as it would have without this. stop must be called.
+func UntilSignal(parent context.Context) (ctx context.Context, stop context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-signals:
+		case <-ctx.Done():
+		}
+		signal.Stop(signals) // before anybody can know of the first one
+		cancel()
+	}()
+	return ctx, func() {
+		cancel()
+		<-ended
+	}
 }
 
 // Listen listens on a TCP address. The error says for whom.
@@ -132,6 +147,9 @@ func Listen(ctx context.Context, whom, address string) (net.Listener, error) {
 	}
 	return ln, nil
 }
+
+// Variable is the end of the name of a flag's environment variable.
+func Variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
 // PrintVersion says which build this is.
 func PrintVersion(w io.Writer, command string) {

@@ -2,7 +2,6 @@ package ingress
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,7 +18,7 @@ import (
 // -local, NATS and the workers themselves.
 type backend struct {
 	conn *bus.Conn
-	run  func(context.Context) error // until its context ends
+	run  func(context.Context) error // until its context ends, or the connection for good
 
 	closers []func()
 }
@@ -47,11 +46,8 @@ func openBackend(ctx context.Context, cfg config, say io.Writer, log *slog.Logge
 }
 
 func (b *backend) openRemote(ctx context.Context, cfg config, _ io.Writer, log *slog.Logger) (err error) {
-	b.run = func(ctx context.Context) error {
-		<-ctx.Done()
-		return nil
-	}
 	b.conn, err = b.connect(ctx, cfg.conn(), log)
+	b.run = func(ctx context.Context) error { return b.conn.Hold(ctx) }
 	return err
 }
 
@@ -65,9 +61,9 @@ func (b *backend) openLocal(ctx context.Context, cfg config, say io.Writer, log 
 	if b.conn, err = b.connect(ctx, conn, log); err != nil {
 		return err
 	}
+	conn.Name = cfg.Conn("mcpyard worker").Name
 	var workers []func(context.Context) error
 	for range cfg.workers {
-		conn.Name = "mcpyard worker"
 		c, err := b.connect(ctx, conn, log)
 		if err != nil {
 			return err
@@ -78,7 +74,7 @@ func (b *backend) openLocal(ctx context.Context, cfg config, say io.Writer, log 
 		}
 		workers = append(workers, w.Run)
 	}
-	b.run = actor.All(workers...)
+	b.run = actor.All(append(workers, b.conn.Hold)...)
 	return nil
 }
 
@@ -107,7 +103,7 @@ func (b *backend) startServer(cfg config, say io.Writer, log *slog.Logger) (*emb
 	}
 	server, err := embedded.Start(embedded.Config{StoreDir: dir, Listen: cfg.natsListen}, log)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("-store-dir %s", dir), err)
+		return nil, err
 	}
 	b.onClose(server.Close)
 	if cfg.natsListen != "" {

@@ -40,7 +40,7 @@ var localFlags = []string{"demo", "workers", "slots", "toolsets", "store-dir", "
 
 // parseConfig reads flags, environment and file, and checks all values.
 func parseConfig(args []string, stdout io.Writer) (config, error) {
-	cfg := config{maxBody: 4 << 20, toolsets: cli.List{"notes", "basics"}}
+	cfg := config{maxBody: 4 << 20, toolsets: worker.DefaultToolsets()}
 	fs := flag.NewFlagSet("ingress", flag.ContinueOnError)
 	cfg.Register(fs)
 	fs.StringVar(&cfg.http, "http", "127.0.0.1:8080", "`address` to serve clients at")
@@ -54,7 +54,7 @@ func parseConfig(args []string, stdout io.Writer) (config, error) {
 	fs.BoolVar(&cfg.demo, "demo", false, "with -local: play a conversation through the whole path and exit")
 	fs.IntVar(&cfg.workers, "workers", 1, "with -local: `number` of workers")
 	fs.IntVar(&cfg.slots, "slots", 64, "with -local: `number` of requests that each worker runs at once")
-	fs.Var(&cfg.toolsets, "toolsets", "with -local: `names` of the toolsets to serve, with commas")
+	fs.Var(&cfg.toolsets, "toolsets", "with -local: `names` of the toolsets to serve, with commas, of "+worker.Toolsets())
 	fs.StringVar(&cfg.storeDir, "store-dir", "", "with -local: `folder` that keeps what the tools store; empty: a temporary one")
 	fs.StringVar(&cfg.natsListen, "nats-listen", "", "with -local: `address` for NATS clients such as the nats command; empty: off")
 	if err := cli.Parse(fs, args, stdout); err != nil {
@@ -71,6 +71,9 @@ func (c config) validate() error {
 	if c.maxBody <= 0 {
 		errs = append(errs, fmt.Errorf("-max-body %d: want more than 0", c.maxBody))
 	}
+	if c.http == "" {
+		errs = append(errs, errors.New("-http: want host:port, such as 127.0.0.1:8080"))
+	}
 	if c.queue < 1 {
 		errs = append(errs, fmt.Errorf("-queue %d: want at least 1", c.queue))
 	}
@@ -81,16 +84,19 @@ func (c config) validateLocal(fs *flag.FlagSet) error {
 	given := make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	var errs []error
+	if c.stdio && given["http"] {
+		errs = append(errs, errors.New("-stdio serves one client instead of -http: leave one of them out"))
+	}
 	if !c.local {
 		for _, name := range localFlags {
 			if given[name] {
-				errs = append(errs, fmt.Errorf("-%s needs -local", name))
+				errs = append(errs, fmt.Errorf("-%s, which may come from MCPYARD_%s or -config too, needs -local", name, cli.Variable(name)))
 			}
 		}
 		return errors.Join(errs...)
 	}
 	if given["nats"] {
-		errs = append(errs, errors.New("-local runs a NATS of its own: leave -nats out"))
+		errs = append(errs, errors.New("-local runs a NATS of its own: leave out -nats, which may come from MCPYARD_NATS or -config too"))
 	}
 	if c.demo && c.stdio {
 		errs = append(errs, errors.New("-demo and -stdio exclude each other"))
@@ -120,7 +126,7 @@ func (c config) transport() mcphttp.Config {
 }
 
 func (c config) stdioTransport() mcpstdio.Config {
-	return mcpstdio.Config{Pool: c.Pool, MaxLine: int64(c.maxBody)}
+	return mcpstdio.Config{Pool: c.Pool, MaxLine: int64(c.maxBody), Grace: c.Grace}
 }
 
 func (c config) worker() worker.Config {

@@ -58,8 +58,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	defer transport.close()
 
-	var g oklog.Group
-	g.Add(actor.New(ctx, log, "transport", actor.InFront(transport.run, backend.run)))
+	run := actor.InFront(transport.run, backend.run)
 	if cfg.Ops != "" {
 		ln, err := cli.Listen(ctx, "operators", cfg.Ops)
 		if err != nil {
@@ -67,8 +66,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		defer ln.Close()
 		fmt.Fprintf(say, "Health and readiness at http://%s/healthz and /readyz\n", ln.Addr())
-		g.Add(actor.New(ctx, log, "ops", actor.HTTP(ops.NewServer(status(cfg, backend.conn, client, transport)), ln, cfg.Grace)))
+		// Behind all that serves clients, so that operators see it stop.
+		run = actor.InFront(run, actor.HTTP(ops.NewServer(status(ctx, cfg, backend.conn, client)), ln, cfg.Grace))
 	}
+	var g oklog.Group
+	g.Add(actor.New(ctx, log, "transport", run))
 	if cfg.demo {
 		g.Add(actor.New(ctx, log, "demo", func(ctx context.Context) error { return playDemo(ctx, transport.url, stdout) }))
 	} else {
@@ -77,10 +79,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return g.Run()
 }
 
-func status(cfg config, conn *bus.Conn, client *bus.Client, transport *transport) func() ops.Status {
+// status tells that the process stops from the end of ctx on.
+func status(ctx context.Context, cfg config, conn *bus.Conn, client *bus.Client) func() ops.Status {
 	return func() ops.Status {
 		up, lasting := conn.Up()
-		s := ops.Status{Ready: up && !transport.stopping.Load(), Counters: conn.Counters()}
+		s := ops.Status{Ready: up && ctx.Err() == nil, Counters: conn.Counters()}
 		s.Counters["workers"] = int64(client.Workers(cfg.Pool))
 		switch {
 		case !up:

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync/atomic"
+	"net"
+	"strconv"
 
 	"github.com/mcpyard/mcpyard/internal/actor"
 	"github.com/mcpyard/mcpyard/internal/cli"
@@ -20,7 +21,6 @@ type transport struct {
 	close    func()
 	announce func(io.Writer)
 	url      string // of the HTTP server; empty for stdio
-	stopping atomic.Bool
 }
 
 // openTransport takes what the transport needs, so that a taken port is an
@@ -45,17 +45,23 @@ func openTransport(ctx context.Context, cfg config, h mcp.Handler, stdin io.Read
 	if err != nil {
 		return nil, err
 	}
-	t := &transport{
-		close: func() { ln.Close() },
-		url:   "http://" + ln.Addr().String(),
+	url := "http://" + reachable(ln.Addr())
+	return &transport{
+		run:      actor.HTTP(mcphttp.NewServer(handler), ln, cfg.Grace),
+		close:    func() { ln.Close() },
+		announce: func(w io.Writer) { fmt.Fprintf(w, welcome, url, url, url) },
+		url:      url,
+	}, nil
+}
+
+// reachable is addr as a client on this machine writes it, also if it stands for
+// all addresses.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
 	}
-	serve := actor.HTTP(mcphttp.NewServer(handler), ln, cfg.Grace)
-	t.run = func(ctx context.Context) error {
-		defer context.AfterFunc(ctx, func() { t.stopping.Store(true) })()
-		return serve(ctx)
-	}
-	t.announce = func(w io.Writer) { fmt.Fprintf(w, welcome, t.url, t.url, t.url) }
-	return t, nil
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
 }
 
 const welcome = `MCP at %s/mcp, plain JSON-RPC at %s/rpc. Try:

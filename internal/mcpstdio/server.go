@@ -36,12 +36,17 @@ type Config struct {
 	// MaxInFlight is how many requests may be in flight; zero means 1024.
 	// Further ones are refused until one is answered.
 	MaxInFlight int
+
+	// Grace is how long what is in flight may take when Run's context ends;
+	// zero means 30 s.
+	Grace time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	c.Pool = cmp.Or(c.Pool, "default")
 	c.MaxLine = cmp.Or(c.MaxLine, 4<<20)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, 1024)
+	c.Grace = cmp.Or(c.Grace, 30*time.Second)
 	return c
 }
 
@@ -49,9 +54,16 @@ func (c Config) withDefaults() Config {
 // is in flight: any answer makes room.
 const retryAfter = time.Second
 
-// errCancelled is why the context of a request ends that its client has
-// cancelled.
-var errCancelled = errors.New("cancelled by the client")
+// lastWords is how long handlers have to return when the grace period is over.
+const lastWords = time.Second
+
+var (
+	// errCancelled is why the context of a request ends that its client has
+	// cancelled.
+	errCancelled = errors.New("cancelled by the client")
+	// errUnanswered is why those end that the grace period was too short for.
+	errUnanswered = errors.New("requests were still in flight after the grace period")
+)
 
 // A Server answers the requests on one pair of streams.
 type Server struct {
@@ -83,13 +95,14 @@ func New(h mcp.Handler, in io.Reader, out io.Writer, cfg Config, log *slog.Logge
 // it returns nil. An error to read is returned after everything in flight has
 // been answered; an error to write cancels it.
 //
-// The end of ctx means that no more requests are taken. It does not cancel
-// those in flight: who cannot wait for them has h return early.
+// The end of ctx means that no more requests are taken. Those in flight have the
+// grace period; then they are cancelled, and Run returns an error.
 //
 // A Read that blocks when ctx ends, as on a terminal or a pipe it may for ever,
-// does not hold up Run. The goroutine that is blocked in it ends when that Read
-// returns, which is when its owner closes in or the process exits; what it has
-// read is dropped.
+// does not hold up Run, and a Write to a client that does not read no longer than
+// the grace period. The goroutine that is blocked ends when that call returns,
+// which is when its owner closes the stream or the process exits; what it has read
+// is dropped.
 func (s *Server) Run(ctx context.Context) error {
 	work, fail := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer fail(nil)
@@ -97,12 +110,39 @@ func (s *Server) Run(ctx context.Context) error {
 
 	taking, stop := context.WithCancel(ctx)
 	defer stop()
-	err := s.take(taking, work)
-	s.calls.Wait()
+	answered := make(chan error, 1)
+	go func() {
+		err := s.take(taking, work)
+		s.calls.Wait()
+		answered <- err
+	}()
+	err := s.await(ctx, answered, fail)
 	if work.Err() != nil {
 		return context.Cause(work)
 	}
 	return err
+}
+
+// await returns what answered says, or, some time after the end of ctx, that it
+// says nothing.
+func (s *Server) await(ctx context.Context, answered <-chan error, fail context.CancelCauseFunc) error {
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-answered:
+		return err
+	case <-time.After(s.cfg.Grace):
+		fail(errUnanswered)
+	}
+	select {
+	case err := <-answered:
+		return errors.Join(errUnanswered, err)
+	case <-time.After(lastWords):
+		return errUnanswered
+	}
 }
 
 // take serves line after line until there are no more, or one of the contexts

@@ -247,6 +247,48 @@ func TestEndOfContextWaitsForWhatIsInFlight(t *testing.T) {
 	assert.NoError(t, <-c.done, "although the next Read still blocks")
 }
 
+func TestGracePeriodCancelsWhatIsInFlight(t *testing.T) {
+	started := make(chan struct{})
+	c := launch(t, func(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
+		close(started)
+		<-ctx.Done()
+		assert.ErrorIs(t, context.Cause(ctx), errUnanswered)
+		return okay(ctx, req, notify)
+	}, Config{Grace: time.Millisecond})
+	c.send(t, request("1"))
+	<-started
+	c.stop()
+	assert.ErrorIs(t, <-c.done, errUnanswered)
+}
+
+// A stuckWriter is a client that does not read: a Write returns when it is closed.
+type stuckWriter struct{ writing, closed chan struct{} }
+
+func (w stuckWriter) Write([]byte) (int, error) {
+	w.writing <- struct{}{}
+	<-w.closed
+	return 0, io.ErrClosedPipe
+}
+
+// TestGracePeriodEndsWithAClientThatDoesNotRead has the server stuck both where it
+// reads requests, with a refusal, and where it answers one.
+func TestGracePeriodEndsWithAClientThatDoesNotRead(t *testing.T) {
+	for name, input := range map[string]string{"refusal": "{\n", "answer": request("1") + "\n"} {
+		t.Run(name, func(t *testing.T) {
+			out := stuckWriter{writing: make(chan struct{}), closed: make(chan struct{})}
+			defer close(out.closed)
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				ended <- newServer(okay, strings.NewReader(input), out, Config{Grace: time.Millisecond}).Run(ctx)
+			}()
+			<-out.writing
+			stop()
+			assert.ErrorIs(t, <-ended, errUnanswered)
+		})
+	}
+}
+
 func TestReadErrorsAreReturnedAfterTheAnswers(t *testing.T) {
 	broken := errors.New("broken")
 	var out bytes.Buffer

@@ -2,9 +2,9 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,22 +38,33 @@ func openNotes(ctx context.Context, conn *bus.Conn, address bus.Address) (mcp.To
 	return notes.Toolset(bucket, time.Now), nil
 }
 
+// DefaultToolsets are served when nothing else is asked for.
+func DefaultToolsets() []string { return []string{"notes", "basics"} }
+
+// Toolsets names every toolset of the catalogue.
+func Toolsets() string {
+	var names []string
+	for _, e := range catalogue() {
+		names = append(names, e.name)
+	}
+	return strings.Join(names, ", ")
+}
+
 // CheckToolsets reports names that are not in the catalogue.
 func CheckToolsets(names []string) error {
-	var known []string
-	for _, e := range catalogue() {
-		known = append(known, e.name)
-	}
 	if len(names) == 0 {
-		return fmt.Errorf("no toolset given; there are %s", strings.Join(known, ", "))
+		return fmt.Errorf("no toolset given; there are %s", Toolsets())
 	}
-	var errs []error
+	var unknown []string
 	for _, name := range names {
-		if !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("unknown toolset %q; there are %s", name, strings.Join(known, ", ")))
+		if !slices.ContainsFunc(catalogue(), func(e entry) bool { return e.name == name }) {
+			unknown = append(unknown, strconv.Quote(name))
 		}
 	}
-	return errors.Join(errs...)
+	if len(unknown) > 0 {
+		return fmt.Errorf("unknown toolset %s; there are %s", strings.Join(unknown, ", "), Toolsets())
+	}
+	return nil
 }
 
 // open opens the toolsets of those names, in the catalogue's order.

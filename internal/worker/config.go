@@ -19,10 +19,10 @@ type config struct {
 
 // parseConfig reads flags, environment and file, and checks all values.
 func parseConfig(args []string, stdout io.Writer) (config, error) {
-	cfg := config{toolsets: cli.List{"notes", "basics"}}
+	cfg := config{toolsets: DefaultToolsets()}
 	fs := flag.NewFlagSet("worker", flag.ContinueOnError)
 	cfg.Register(fs)
-	fs.Var(&cfg.toolsets, "toolsets", "`names` of the toolsets to serve, with commas")
+	fs.Var(&cfg.toolsets, "toolsets", "`names` of the toolsets to serve, with commas, of "+Toolsets())
 	fs.IntVar(&cfg.slots, "slots", 64, "`number` of requests that run at once")
 	if err := cli.Parse(fs, args, stdout); err != nil {
 		return config{}, err

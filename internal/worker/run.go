@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	oklog "github.com/oklog/run"
 
@@ -39,8 +40,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 
-	var g oklog.Group
-	g.Add(actor.New(ctx, log, "consumer", consumer.Run))
+	run := consumer.Run
 	if cfg.Ops != "" {
 		ln, err := cli.Listen(ctx, "operators", cfg.Ops)
 		if err != nil {
@@ -48,8 +48,11 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		defer ln.Close()
 		fmt.Fprintf(stdout, "Health and readiness at http://%s/healthz and /readyz\n", ln.Addr())
-		g.Add(actor.New(ctx, log, "ops", actor.HTTP(ops.NewServer(status(conn, consumer)), ln, cfg.Grace)))
+		// Behind the consumer, so that operators see it drain.
+		run = actor.InFront(run, actor.HTTP(ops.NewServer(status(conn, consumer)), ln, cfg.Grace))
 	}
+	var g oklog.Group
+	g.Add(actor.New(ctx, log, "consumer", run))
 	fmt.Fprintf(stdout, "Starting worker %s: %s in the pool %s of the realm %s, %d requests at once\n",
 		consumer.ID(), &cfg.toolsets, cfg.Pool, cfg.Realm, cfg.slots)
 	return g.Run()
@@ -59,7 +62,7 @@ func status(conn *bus.Conn, consumer *bus.Consumer) func() ops.Status {
 	return func() ops.Status {
 		s := ops.Status{Ready: consumer.Ready(), Counters: conn.Counters()}
 		if up, lasting := conn.Up(); !up {
-			s.Reason = fmt.Sprintf("no connection to NATS for %s, reconnecting", lasting.Round(1e9))
+			s.Reason = fmt.Sprintf("no connection to NATS for %s, reconnecting", lasting.Round(time.Second))
 		} else if !s.Ready {
 			s.Reason = "starting or draining"
 		}

@@ -20,7 +20,8 @@ type Config struct {
 	Toolsets []string // names from the catalogue
 }
 
-// New puts a worker together. It does nothing before its Run.
+// New puts a worker together. It opens the toolsets, which may create what they
+// store in; the consumer takes no request before its Run.
 func New(ctx context.Context, conn *bus.Conn, cfg Config, log *slog.Logger) (*bus.Consumer, error) {
 	toolsets, err := open(ctx, conn, cfg.Address, cfg.Toolsets)
 	if err != nil {

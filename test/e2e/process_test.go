@@ -116,6 +116,30 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	assert.Equal(t, -1, f.ingress.exitCode(t))
 }
 
+// Operators can watch a process stop: it answers them to the end.
+func TestReadinessWhileStopping(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, inProcess, startNATS(t), 1)
+	s, err := f.open(t.Context(), tool("slow", `{"seconds":2}`))
+	require.NoError(t, err)
+	_, ok := s.next()
+	require.True(t, ok, "progress, so it runs")
+	for p, reason := range map[*program]string{f.workers[0]: "starting or draining", f.ingress: "stopping"} {
+		p.terminate()
+		eventually(t, func() bool {
+			status, r := f.readiness(t, p)
+			return status == http.StatusServiceUnavailable && r.Reason == reason
+		})
+	}
+	a, err := s.rest()
+	require.NoError(t, err)
+	_, err = a.text()
+	require.NoError(t, err)
+	for _, p := range append(f.workers, f.ingress) {
+		require.NoError(t, p.wait(t))
+	}
+}
+
 // listens tells whether the ingress takes connections.
 func (c *caller) listens() bool {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
@@ -144,7 +168,7 @@ func TestStartupErrors(t *testing.T) {
 		{"unknown toolset", "worker", "-toolsets burn", `unknown toolset "burn"; there are notes, basics`},
 		{"unknown flag", "ingress", "-burn", "flag provided but not defined: -burn (see -help)"},
 		{"unknown flag", "worker", "-burn", "flag provided but not defined: -burn (see -help)"},
-		{"flag of -local without it", "ingress", "-slots 3", "-slots needs -local"},
+		{"flag of -local without it", "ingress", "-slots 3", "-slots, which may come from MCPYARD_SLOTS or -config too, needs -local"},
 		{"argument that is no flag", "worker", "burn", `unexpected argument "burn"`},
 		{"realm that is no name", "worker", "-realm a.b", `realm "a.b"`},
 		{"all that is wrong", "worker", "-slots 0 -grace 0s -log-format xml", "-slots 0: want at least 1"},

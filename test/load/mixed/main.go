@@ -12,7 +12,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -98,10 +97,7 @@ func run(ctx context.Context, s settings, out io.Writer) error {
 		fmt.Fprintf(out, "| %s | %d | %d | %.1f | %.1f | %.1f |\n",
 			kind.name, len(r.short), r.failed, ms(r.quantile(0.5)), ms(r.quantile(0.99)), ms(r.quantile(1)))
 		if r.failed > 0 {
-			err = errors.Join(err, fmt.Errorf("%s: %d calls failed", kind.name, r.failed))
-		}
-		if err != nil {
-			return err
+			return fmt.Errorf("%s: %d calls failed", kind.name, r.failed)
 		}
 	}
 	return nil
