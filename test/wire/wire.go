@@ -1,0 +1,116 @@
+// Package wire holds what servers send against the JSON Schema that the
+// specification publishes. Tests call Check with every message that they make a
+// server send in the strict profile.
+package wire
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+)
+
+//go:embed schema.json
+var schema []byte
+
+// definitions are the responses and notifications by what they answer or are.
+var definitions = map[string]string{
+	"server/discover":          "DiscoverResultResponse",
+	"tools/list":               "ListToolsResultResponse",
+	"tools/call":               "CallToolResultResponse",
+	"resources/list":           "ListResourcesResultResponse",
+	"resources/read":           "ReadResourceResultResponse",
+	"resources/templates/list": "ListResourceTemplatesResultResponse",
+	"prompts/list":             "ListPromptsResultResponse",
+	"prompts/get":              "GetPromptResultResponse",
+	"completion/complete":      "CompleteResultResponse",
+	"subscriptions/listen":     "SubscriptionsListenResultResponse",
+
+	"notifications/cancelled":                  "CancelledNotification",
+	"notifications/progress":                   "ProgressNotification",
+	"notifications/message":                    "LoggingMessageNotification",
+	"notifications/tools/list_changed":         "ToolListChangedNotification",
+	"notifications/prompts/list_changed":       "PromptListChangedNotification",
+	"notifications/resources/list_changed":     "ResourceListChangedNotification",
+	"notifications/resources/updated":          "ResourceUpdatedNotification",
+	"notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
+}
+
+// mcpErrors are the responses with errors that MCP defines. Those of JSON-RPC
+// are defined as the error object alone.
+var mcpErrors = map[int]string{
+	-32020: "HeaderMismatchError",
+	-32021: "MissingRequiredClientCapabilityError",
+	-32022: "UnsupportedProtocolVersionError",
+}
+
+// Check fails the test if message, which a server has sent on the response
+// stream of a request of method, is not as the specification has it.
+func Check(t testing.TB, method string, message []byte) {
+	t.Helper()
+	require.NoErrorf(t, Validate(method, message), "message %s", message)
+}
+
+// Validate returns what is wrong with message.
+func Validate(method string, message []byte) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(message))
+	if err != nil {
+		return err
+	}
+	var m struct {
+		Method *string
+		Result json.RawMessage
+		Error  *struct{ Code int }
+	}
+	if err := json.Unmarshal(message, &m); err != nil {
+		return err
+	}
+	name := "JSONRPCErrorResponse"
+	switch {
+	case m.Method != nil:
+		name = definitions[*m.Method]
+	case m.Result != nil:
+		name = definitions[method]
+	case m.Error != nil && mcpErrors[m.Error.Code] != "":
+		name = mcpErrors[m.Error.Code]
+	}
+	if name == "" {
+		return fmt.Errorf("a server does not send this in answer to %s", method)
+	}
+	definition, err := compiled().Compile("schema.json#/$defs/" + name)
+	if err != nil {
+		return err
+	}
+	return definition.Validate(value)
+}
+
+// compiled returns the compiler that has the schema; it caches definitions.
+var compiled = sync.OnceValue(func() *lockedCompiler {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		panic(err) // the file is part of this program
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", value); err != nil {
+		panic(err)
+	}
+	return &lockedCompiler{compiler: c}
+})
+
+// A lockedCompiler is a compiler for several goroutines.
+type lockedCompiler struct {
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+}
+
+// Compile compiles a definition, or finds it.
+func (c *lockedCompiler) Compile(location string) (*jsonschema.Schema, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.compiler.Compile(location)
+}
