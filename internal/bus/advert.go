@@ -14,6 +14,8 @@ type advert struct {
 	Free    int         `json:"free"`
 	TimeMs  int64       `json:"timeMs"`           // the worker's clock, Unix milliseconds
 	Version string      `json:"version,omitzero"` // the program's, for operators
+	// Catalogue is the same for workers that serve the same.
+	Catalogue string `json:"catalogue,omitzero"`
 }
 
 // A workerState is part of the wire protocol.

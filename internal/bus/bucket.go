@@ -42,6 +42,9 @@ type Bucket struct {
 	deletion []jetstream.KVDeleteOpt // how a key is deleted, beside its revision
 }
 
+// ErrNoJetStream is wrapped by the error of OpenBucket when NATS has no JetStream.
+var ErrNoJetStream = errors.New("JetStream does not answer; start nats-server with -js, and enable JetStream for the account in use")
+
 // OpenBucket returns the bucket name, and creates it if there is none: on disk,
 // without history, with that many replicas. A bucket that exists is taken as it
 // is, also when another process has just created it with other settings: these
@@ -52,8 +55,7 @@ func OpenBucket(ctx context.Context, nc *nats.Conn, name string, replicas int) (
 	case err == nil:
 		return b, nil
 	case ctx.Err() == nil && isJetStreamMissing(err):
-		return nil, fmt.Errorf("open bucket %q: JetStream does not answer; start nats-server with -js, "+
-			"and enable JetStream for the account in use: %w", name, err)
+		return nil, fmt.Errorf("open bucket %q: %w: %w", name, ErrNoJetStream, err)
 	}
 	return nil, fmt.Errorf("open bucket %q: %w", name, err)
 }

@@ -47,6 +47,34 @@ func TestCallCarriesPrincipalAndProfile(t *testing.T) {
 	}
 }
 
+// What headers of the HTTP request repeat is compared by the worker, which knows
+// the tool. Requests without such headers cost nothing for it.
+func TestCallCarriesParamHeaders(t *testing.T) {
+	t.Parallel()
+	s := bustest.StartServer(t)
+	got := make(chan *mcp.Request, 1)
+	startWorker(t, s, 1, func(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
+		got <- req
+		return result(ctx, req, notify)
+	})
+	c := openClient(t, s, bus.ClientConfig{})
+	for _, want := range []mcp.ParamHeaders{
+		nil,
+		{"region": {"us-west1"}},
+		{"a!#$%&'*+-.^_|~0": {""}, "twice": {"x", "x"}, "text": {"=?base64?IHBhZGRlZCA=?="}, "latin": {"gr\xf6\xdfe"}},
+	} {
+		for _, mirrored := range []bool{true, false} {
+			req := request(t, 1, "echo")
+			req.Mirrored, req.ParamHeaders, req.Principal = mirrored, want, "alice"
+			c.Handle(t.Context(), req, noNotifications(t))
+			received := receive(t, got)
+			assert.Equal(t, want, received.ParamHeaders)
+			assert.Equal(t, mirrored, received.Mirrored)
+			assert.Equal(t, "alice", received.Principal)
+		}
+	}
+}
+
 func TestCallCarriesTheMessageAsReceived(t *testing.T) {
 	t.Parallel()
 	s := bustest.StartServer(t)

@@ -30,6 +30,14 @@ type ClientConfig struct {
 	MaxQueue int
 	// MaxQueueBytes bounds their size; 0 means 64 MiB.
 	MaxQueueBytes int
+	// OnEvent is called with each event of every pool of the realm, and for all
+	// lists of a pool when other workers serve it than before. It must return
+	// soon, as events and adverts wait meanwhile, and may be called by two
+	// goroutines at once. Nil takes none.
+	OnEvent func(pool string, e mcp.Event)
+	// OnGap is called when events may have been lost, because the connection
+	// was; nil if nobody has to know.
+	OnGap func()
 }
 
 func (c ClientConfig) withDefaults() ClientConfig {
@@ -58,6 +66,7 @@ type Client struct {
 	log    *slog.Logger
 	prefix string // of reply subjects
 	subs   []*nats.Subscription
+	unhook func() // ends what OpenClient has asked of conn
 	lastID atomic.Uint64
 
 	mu       sync.Mutex // guards what follows
@@ -68,8 +77,8 @@ type Client struct {
 
 var _ mcp.Handler = (*Client)(nil)
 
-// OpenClient starts to listen for adverts and replies. Close ends that; nothing
-// may be in Handle then.
+// OpenClient starts to listen for adverts, replies and events. Close ends that;
+// nothing may be in Handle then.
 func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error) {
 	cfg = cfg.withDefaults()
 	if err := (Address{Realm: cfg.Realm, Pool: "default"}).Validate(); err != nil {
@@ -82,11 +91,19 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 		prefix:   replies(cfg.Realm, nuid.Next()),
 		pools:    make(map[string]*pool),
 		attempts: make(map[uint64]*attempt),
+		unhook:   func() {},
 	}
-	for subject, receive := range map[string]nats.MsgHandler{
+	if cfg.OnGap != nil {
+		c.unhook = conn.onReconnect(cfg.OnGap)
+	}
+	receivers := map[string]nats.MsgHandler{
 		c.prefix + ">":        c.onReply,
 		allAdverts(cfg.Realm): c.onAdvert,
-	} {
+	}
+	if cfg.OnEvent != nil {
+		receivers[allEvents(cfg.Realm)] = c.onEvent
+	}
+	for subject, receive := range receivers {
 		sub, err := conn.Subscribe(subject, receive)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("subscribe to %s: %w", subject, err), c.Close())
@@ -101,6 +118,7 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 
 // Close stops listening.
 func (c *Client) Close() error {
+	c.unhook()
 	var errs []error
 	for _, sub := range c.subs {
 		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
@@ -246,8 +264,11 @@ func (c *Client) onAdvert(m *nats.Msg) {
 		return
 	}
 	p := c.enter(name)
-	p.heard(worker, a)
+	changed := p.heard(worker, a)
 	c.leave(p)
+	if changed {
+		c.listsChanged(name)
+	}
 	c.sweep(time.Now())
 }
 
@@ -271,8 +292,15 @@ func (c *Client) sweep(now time.Time) {
 
 // header returns what rides beside the body; nil when nothing has to.
 func header(req *mcp.Request) nats.Header {
-	if req.Principal == "" {
+	if req.Principal == "" && req.ParamHeaders == nil {
 		return nil
 	}
-	return nats.Header{headerPrincipal: {url.QueryEscape(req.Principal)}}
+	h := nats.Header{}
+	if req.Principal != "" {
+		h[headerPrincipal] = []string{url.QueryEscape(req.Principal)}
+	}
+	for name, values := range req.ParamHeaders {
+		h[mcp.HeaderParam+name] = values
+	}
+	return h
 }

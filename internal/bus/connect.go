@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,7 @@ type Conn struct {
 
 	mu        sync.Mutex // guards what follows
 	connected chan struct{}
+	restored  []*func() // called after each reconnect
 	up        bool
 	since     time.Time // of the last change of up
 }
@@ -145,6 +147,25 @@ func (c *Conn) disconnected(err error) {
 func (c *Conn) reconnected(nc *nats.Conn) {
 	c.setUp(true)
 	c.log.Info("reconnected to NATS", slog.String("server", nc.ConnectedUrlRedacted()))
+	c.mu.Lock()
+	restored := slices.Clone(c.restored)
+	c.mu.Unlock()
+	for _, f := range restored {
+		(*f)()
+	}
+}
+
+// onReconnect has f called after each reconnect, when all subscriptions are back,
+// until cancel is called.
+func (c *Conn) onReconnect(f func()) (cancel func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restored = append(c.restored, &f)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.restored = slices.DeleteFunc(c.restored, func(g *func()) bool { return g == &f })
+	}
 }
 
 // asyncError counts what goes wrong beside the calls that nats.go returns an

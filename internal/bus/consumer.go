@@ -39,9 +39,10 @@ const (
 // A ConsumerConfig says how a worker takes requests.
 type ConsumerConfig struct {
 	Address
-	Slots   int           // requests that run at once; 0 means 64
-	Grace   time.Duration // for what is in flight when the worker stops; 0 means 30 s
-	Version string        // the program's, SemVer
+	Slots     int           // requests that run at once; 0 means 64
+	Grace     time.Duration // for what is in flight when the worker stops; 0 means 30 s
+	Version   string        // the program's, SemVer
+	Catalogue string        // digest of what it serves; where those of a pool change, its lists do
 }
 
 func (c ConsumerConfig) withDefaults() ConsumerConfig {
@@ -287,6 +288,8 @@ func (c *Consumer) advertise(state workerState) {
 		Free:    c.free(),
 		TimeMs:  time.Now().UnixMilli(),
 		Version: c.cfg.Version,
+
+		Catalogue: c.cfg.Catalogue,
 	}
 	body, err := jsonrpc.Marshal(a)
 	if err == nil {

@@ -17,12 +17,14 @@ import (
 // that it is sent to, as the worker's adverts show it.
 type terms struct {
 	profile  mcp.Profile
+	mirrored bool      // of the strict profile: Mcp-Param-* headers have to agree with the arguments
 	startBy  time.Time // refuse the request when it arrives later: nobody waits for it
 	deadline time.Time // the work's context ends
 }
 
 const (
 	strictTerms   = 's'
+	mirroredTerms = 'h'
 	contractTerms = 'c'
 )
 
@@ -30,8 +32,11 @@ const (
 // Unix milliseconds.
 func (t terms) append(dst []byte) []byte {
 	letter := byte(strictTerms)
-	if t.profile == mcp.Contract {
+	switch {
+	case t.profile == mcp.Contract:
 		letter = contractTerms
+	case t.mirrored:
+		letter = mirroredTerms
 	}
 	dst = append(dst, letter, '-')
 	dst = strconv.AppendInt(dst, t.startBy.UnixMilli(), 10)
@@ -47,6 +52,8 @@ func parseTerms(token string) (t terms, ok bool) {
 	switch letter {
 	case string(rune(strictTerms)):
 		t.profile = mcp.Strict
+	case string(rune(mirroredTerms)):
+		t.profile, t.mirrored = mcp.Strict, true
 	case string(rune(contractTerms)):
 		t.profile = mcp.Contract
 	default:

@@ -14,6 +14,7 @@ import (
 func TestTermsOnTheWire(t *testing.T) {
 	for token, want := range map[string]terms{
 		"s-1-2":                         {profile: mcp.Strict, startBy: time.UnixMilli(1), deadline: time.UnixMilli(2)},
+		"h-1-2":                         {mirrored: true, startBy: time.UnixMilli(1), deadline: time.UnixMilli(2)},
 		"c-1790000000000-1790000060000": {profile: mcp.Contract, startBy: time.UnixMilli(1790000000000), deadline: time.UnixMilli(1790000060000)},
 		"s-0-9223372036854775807":       {startBy: time.UnixMilli(0), deadline: time.UnixMilli(math.MaxInt64)},
 	} {

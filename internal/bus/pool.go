@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +29,7 @@ type pool struct {
 	mu          sync.Mutex // guards what follows
 	roster      roster
 	queue       fairQueue
+	serves      []string      // the catalogues of the roster when it last had any
 	service     time.Duration // moving average from sending a request to its result
 	workerSince time.Time     // when the pool last had a worker, or came into being
 	users       int           // requests under way; the client forgets an unused pool
@@ -148,8 +150,10 @@ func (p *pool) lost(m *member) {
 	p.roster.drop(m)
 }
 
-// heard takes in an advert.
-func (p *pool) heard(worker string, a advert) {
+// heard takes in an advert, and tells whether the pool serves something else than
+// it last did. Nothing at all does not count: whoever asks then learns that there
+// is no worker.
+func (p *pool) heard(worker string, a advert) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -158,6 +162,12 @@ func (p *pool) heard(worker string, a advert) {
 		p.workerSince = now
 	}
 	p.serve(now)
+	serves := p.roster.catalogues()
+	if len(serves) == 0 || slices.Equal(serves, p.serves) {
+		return false
+	}
+	p.serves = serves
+	return true
 }
 
 // serve hands free slots to those who wait.

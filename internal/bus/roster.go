@@ -21,6 +21,7 @@ type member struct {
 	others   int       // slots taken by other ingresses, as of the last report
 	lastSeen time.Time // of the last advert
 	draining bool
+	serves   string       // digest of its catalogue; empty when it does not say
 	offset   atomic.Int64 // its clock minus ours, a time.Duration; read without the pool's lock
 }
 
@@ -74,10 +75,21 @@ func (r *roster) update(id string, a advert, now time.Time) {
 		m = &member{id: id}
 		r.members = append(r.members, m)
 	}
-	m.slots, m.draining = a.Slots, a.State == workerDraining
+	m.slots, m.draining, m.serves = a.Slots, a.State == workerDraining, a.Catalogue
 	m.report(a.Free)
 	m.setClock(time.UnixMilli(a.TimeMs), now)
 	m.lastSeen = now
+}
+
+// catalogues returns the digests of what the members serve, sorted, each once.
+func (r *roster) catalogues() (digests []string) {
+	for _, m := range r.members {
+		if m.serves != "" && !slices.Contains(digests, m.serves) {
+			digests = append(digests, m.serves)
+		}
+	}
+	slices.Sort(digests)
+	return digests
 }
 
 // forget drops the workers that have been silent for long.

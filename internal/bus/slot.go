@@ -67,7 +67,7 @@ func (c *Consumer) receive(work context.Context, m *nats.Msg) {
 		}
 		call.refuse(frameBusy)
 	default:
-		c.run(work, call, t.profile, m)
+		c.run(work, call, t, m)
 	}
 }
 
@@ -80,7 +80,7 @@ func doorTerms(m *nats.Msg) terms {
 }
 
 // run occupies the slot until the handler returns.
-func (c *Consumer) run(work context.Context, call *call, profile mcp.Profile, m *nats.Msg) {
+func (c *Consumer) run(work context.Context, call *call, t terms, m *nats.Msg) {
 	ctx, cancel := context.WithDeadlineCause(work, call.deadline, mcp.DeadlineExceeded(true))
 	defer cancel()
 	call.cancel = cancel
@@ -91,7 +91,8 @@ func (c *Consumer) run(work context.Context, call *call, profile mcp.Profile, m 
 		call.refuse(refused)
 		return
 	}
-	req.Profile, req.Pool = profile, c.cfg.Pool
+	req.Profile, req.Pool = t.profile, c.cfg.Pool
+	req.Mirrored, req.ParamHeaders = t.mirrored, mcp.ParamHeadersIn(m.Header)
 	if p, err := url.QueryUnescape(m.Header.Get(headerPrincipal)); err == nil {
 		req.Principal = p
 	}

@@ -50,6 +50,7 @@ func (t *trial) publish(a *attempt) error {
 	subject := Address{Realm: t.client.cfg.Realm, Pool: t.pool.name}.calls(a.member.id) + subjectToken(t.req)
 	reply := replySubject(t.client.prefix, a.id, terms{
 		profile:  t.req.Profile,
+		mirrored: t.req.Mirrored,
 		startBy:  earlier(now.Add(startWithin), t.until).Add(offset),
 		deadline: t.until.Add(offset + deadlineSlack),
 	})

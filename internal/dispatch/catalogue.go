@@ -16,6 +16,8 @@ type catalogue struct {
 	server       mcp.Implementation
 	instructions string
 	pageSize     int
+	logs         bool
+	cache        caching
 
 	tools     []*tool              // by name
 	prompts   []*prompt            // by name
@@ -30,8 +32,13 @@ func newCatalogue(cfg Config) (*catalogue, error) {
 		server:       cfg.Server,
 		instructions: instructions(cfg.Instructions, toolsets),
 		pageSize:     cmp.Or(cfg.PageSize, DefaultPageSize),
+		cache:        newCaching(cfg.Cache, toolsets),
+		logs:         slices.ContainsFunc(toolsets, func(set mcp.Toolset) bool { return set.Logs }),
 	}
 	var problems []error
+	if err := checkIcons(cfg.Server.Icons); err != nil {
+		problems = append(problems, fmt.Errorf("server: %w", err))
+	}
 	if cfg.PageSize < 0 {
 		problems = append(problems, fmt.Errorf("page size %d is negative", cfg.PageSize))
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/mcpyard/mcpyard/internal/mcp"
+	"github.com/mcpyard/mcpyard/test/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the responses in testdata")
@@ -62,6 +63,9 @@ func answer(t *testing.T, h mcp.Handler, profile, request string) string {
 	}
 	if profile == "contract" {
 		req.Profile = mcp.Contract
+		return string(h.Handle(t.Context(), req, func([]byte) {}).Body)
 	}
-	return string(h.Handle(t.Context(), req, func([]byte) {}).Body)
+	body := h.Handle(t.Context(), req, func(notification []byte) { wire.Check(t, req.Method, notification) }).Body
+	wire.Check(t, req.Method, body)
+	return string(body)
 }

@@ -8,21 +8,37 @@ import "github.com/mcpyard/mcpyard/internal/mcp"
 //
 // Spec: MCP 2026-07-28, Discovery.
 func (d *Dispatcher) addDiscover(c *catalogue) (err error) {
-	answer := mcp.DiscoverResult{SupportedVersions: mcp.SupportedVersions(), Instructions: c.instructions}
-	if len(c.tools) > 0 {
-		answer.Capabilities.Tools = &struct{}{}
-	}
-	if len(c.prompts) > 0 {
-		answer.Capabilities.Prompts = &struct{}{}
-	}
-	if len(c.sources) > 0 {
-		answer.Capabilities.Resources = &struct{}{}
-	}
-	res, err := encode(answer, publicHints())
+	res, err := encode(mcp.DiscoverResult{
+		SupportedVersions: mcp.SupportedVersions(),
+		Capabilities:      d.capabilities(c),
+		Instructions:      c.instructions,
+	}, &c.cache.fixed)
 	if err != nil {
 		return err
 	}
 	d.strict[mcp.MethodDiscover] = fixed(res)
 	d.stamp, err = newStamp(c.server)
 	return err
+}
+
+// capabilities are those of what is in the catalogue. Whatever can be published
+// of it can be listened for.
+func (d *Dispatcher) capabilities(c *catalogue) (has mcp.ServerCapabilities) {
+	publishes := d.events != nil
+	if len(c.tools) > 0 {
+		has.Tools = &mcp.ListCapability{ListChanged: publishes}
+	}
+	if len(c.prompts) > 0 {
+		has.Prompts = &mcp.ListCapability{ListChanged: publishes}
+	}
+	if len(c.sources) > 0 {
+		has.Resources = &mcp.ResourcesCapability{Subscribe: publishes, ListChanged: publishes}
+	}
+	if d.strict[mcp.MethodComplete] != nil {
+		has.Completions = &struct{}{}
+	}
+	if d.logs {
+		has.Logging = &struct{}{}
+	}
+	return has
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpyard/mcpyard/internal/jsonrpc"
 	"github.com/mcpyard/mcpyard/internal/mcp"
+	"github.com/mcpyard/mcpyard/internal/seal"
 )
 
 // Config says what a Dispatcher serves.
@@ -22,7 +23,14 @@ type Config struct {
 	Server       mcp.Implementation // named in the _meta of every result of the strict profile
 	Instructions string             // for the model, before those of the toolsets; may be empty
 	Toolsets     []mcp.Toolset      // their order has no influence on any response
+	State        *seal.Keyring      // seals requestState; nil: no handler may have state
+	Events       func(mcp.Event)    // takes the events of handlers, concurrently; nil: there are none to listen for
 	PageSize     int                // most entries on a page of a list; 0 means DefaultPageSize
+
+	// Cache says how long and for whom clients may keep what only a new
+	// deployment changes: discovery and the lists of tools, prompts and resource
+	// templates. Nil means five minutes, for everybody.
+	Cache *mcp.Cache
 }
 
 // A Dispatcher is the mcp.Handler that runs tools, prompts and resources. It is
@@ -34,6 +42,14 @@ type Dispatcher struct {
 	prompts  map[string]*prompt
 	sources  []mcp.ResourceSource
 	pageSize int
+	logs     bool // the server has declared that it logs
+
+	completers   completers
+	resourceList mcp.Cache // of resources/list
+
+	events func(mcp.Event)
+	digest string
+	state  *seal.Keyring
 
 	strict, contract map[string]method
 }
@@ -53,9 +69,11 @@ func New(cfg Config, log *slog.Logger) (*Dispatcher, error) {
 		return nil, err
 	}
 	d := newDispatcher(c, log)
+	d.state, d.events, d.digest = cfg.State, cfg.Events, c.digest()
 	if err := d.addDiscover(c); err != nil {
 		return nil, err
 	}
+	d.addSubscriptions(c)
 	return d, nil
 }
 
@@ -67,12 +85,16 @@ func newDispatcher(c *catalogue, log *slog.Logger) *Dispatcher {
 		log:      log,
 		sources:  c.sources,
 		pageSize: c.pageSize,
+		logs:     c.logs,
 		strict:   map[string]method{},
 		contract: map[string]method{},
+
+		resourceList: c.cache.resources,
 	}
 	d.addTools(c)
 	d.addPrompts(c)
 	d.addResources(c)
+	d.addCompletion(c)
 	return d
 }
 

@@ -22,8 +22,9 @@ import (
 // noCatalogue is a source whose templates cannot be listed.
 type noCatalogue struct{ mcp.ResourceSource }
 
-func (noCatalogue) Templates() []mcp.ResourceTemplate {
-	return []mcp.ResourceTemplate{{URITemplate: "a://{b}"}, {URITemplate: "a://{b}"}, {}}
+func (noCatalogue) Templates() []mcp.ServerTemplate {
+	template := mcp.ServerTemplate{ResourceTemplate: mcp.ResourceTemplate{URITemplate: "a://{b}"}}
+	return []mcp.ServerTemplate{template, template, {}}
 }
 
 func TestNewReportsAllProblems(t *testing.T) {

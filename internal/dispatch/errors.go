@@ -68,6 +68,13 @@ func (d *Dispatcher) invoke(
 	if refusal != nil {
 		return refusal
 	}
+	call.Events = d.events
+	if !d.logs {
+		call.DiscardLogs()
+	}
+	if refusal := d.resume(req, call); refusal != nil {
+		return refusal
+	}
 	defer call.End()
 	defer func() {
 		if value := recover(); value != nil {
@@ -75,7 +82,13 @@ func (d *Dispatcher) invoke(
 			err = &panicError{value}
 		}
 	}()
-	return registered(call)
+	err = registered(call)
+	if ask, ok := errors.AsType[*mcp.InputRequired](err); ok && ask != nil {
+		if ask, err = d.suspend(req, call, ask); err == nil {
+			err = ask
+		}
+	}
+	return err
 }
 
 // logPanic logs where a panic happened, but only the runtime's own messages:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func fixture() dispatch.Config {
 		Server:       mcp.Implementation{Name: "fixture", Version: "1.0.0"},
 		Instructions: "Be brief.",
 		Toolsets: []mcp.Toolset{
-			{Name: "text", Tools: textTools(), Prompts: fixturePrompts(), Resources: memory{"mem://b": "B", "mem://a": "A"}},
+			{Name: "text", Tools: textTools(), Prompts: fixturePrompts(), Resources: completing{memory{"mem://b": "B", "mem://a": "A"}}},
 			{Name: "faults", Instructions: "Avoid these.", Tools: faultyTools(), Resources: memory{"mem://a": "hides no other", "mem://c": "C"}},
 		},
 	}
@@ -108,11 +109,10 @@ func textTools() []mcp.ServerTool {
 
 func ask(_ context.Context, call *mcp.ToolCall) (any, error) {
 	if name, ok := call.InputResponses.Text("name"); ok {
-		return "Hello, " + name + ", back from " + call.RequestState, nil
+		return "Hello, " + name, nil
 	}
 	return nil, fmt.Errorf("greet: %w", &mcp.InputRequired{
 		Requests: []mcp.InputRequest{mcp.Ask("name", "Who are you?")},
-		State:    "page 1",
 	})
 }
 
@@ -142,6 +142,7 @@ func fixturePrompts() []mcp.ServerPrompt {
 				text := fmt.Sprintf("Greet %s, %s", arguments["name"], cmp.Or(arguments["tone"], "kindly"))
 				return &mcp.PromptResult{Messages: []mcp.PromptMessage{{Role: "user", Content: mcp.TextContent(text)}}}, nil
 			},
+			Complete: completeGreeting,
 		},
 		prompt("absent", fs.ErrNotExist),
 		prompt("ask", &mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Ask("topic", "About what?")}}),
@@ -149,6 +150,22 @@ func fixturePrompts() []mcp.ServerPrompt {
 		prompt("empty", nil),
 		{Prompt: mcp.Prompt{Name: "panic"}, Get: func(context.Context, *mcp.Call, map[string]string) (*mcp.PromptResult, error) { panic("boom") }},
 	}
+}
+
+func completeGreeting(_ context.Context, _ *mcp.Call, query mcp.CompletionQuery) (*mcp.Completion, error) {
+	switch query.Value {
+	case "many":
+		return &mcp.Completion{Values: []string{"many hellos"}, Total: 5000}, nil
+	case "nil":
+		return nil, nil
+	case "broken":
+		return nil, errors.New("secret path")
+	case "panic":
+		panic("boom")
+	case "ask":
+		return nil, &mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Ask("tone", "Which?")}}
+	}
+	return mcp.CompleteFrom(query.Value, "kindly", "Kiddingly", "loudly"), nil
 }
 
 func prompt(name string, err error) mcp.ServerPrompt {
@@ -160,8 +177,28 @@ func prompt(name string, err error) mcp.ServerPrompt {
 // memory is a source of resources by URI.
 type memory map[string]string
 
-func (m memory) Templates() []mcp.ResourceTemplate {
-	return []mcp.ResourceTemplate{{URITemplate: fmt.Sprintf("mem://%d/{name}", len(m[`mem://c`])), Name: "memory"}}
+func (m memory) Templates() []mcp.ServerTemplate {
+	return []mcp.ServerTemplate{{
+		ResourceTemplate: mcp.ResourceTemplate{URITemplate: fmt.Sprintf("mem://%d/{name}", len(m[`mem://c`])), Name: "memory"},
+	}}
+}
+
+// A completing source suggests the URIs that there are, and which values led to
+// them.
+type completing struct{ memory }
+
+func (m completing) Templates() []mcp.ServerTemplate {
+	templates := m.memory.Templates()
+	templates[0].Complete = m.complete
+	return templates
+}
+
+func (m completing) complete(_ context.Context, _ *mcp.Call, query mcp.CompletionQuery) (*mcp.Completion, error) {
+	values := slices.Sorted(maps.Keys(m.memory))
+	for _, name := range slices.Sorted(maps.Keys(query.Resolved)) {
+		values = append(values, name+"="+query.Resolved[name])
+	}
+	return mcp.CompleteFrom(query.Value, values...), nil
 }
 
 func (m memory) List(_ context.Context, _ *mcp.Call, after string, limit int) ([]mcp.Resource, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -16,12 +15,6 @@ import (
 // DefaultPageSize is the most entries on one page of a list, unless the Config
 // says otherwise.
 const DefaultPageSize = 250
-
-// listTTL is how long clients may keep what only a new deployment changes.
-const listTTL = 5 * time.Minute
-
-// publicHints are those of results that are the same for every client.
-func publicHints() *mcp.Cache { return &mcp.Cache{TTL: listTTL, Public: true} }
 
 // A list is the encoded entries of a part of the catalogue, in the order of
 // their keys.
@@ -47,16 +40,15 @@ func newList[T listed](member string, items []T) *list {
 }
 
 // whole answers with all entries and no cursor. The result is made once.
-func (l *list) whole() method {
-	return fixed(result{object: l.page(0, len(l.entries)), cache: publicHints()})
+func (l *list) whole(hints *mcp.Cache) method {
+	return fixed(result{object: l.page(0, len(l.entries)), cache: hints})
 }
 
 // paged answers with the page that the request's cursor points to. The first
-// page is made once, as most clients ask for no other.
+// page is made once, as most clients ask for no other. All have the same hints.
 //
 // Spec: MCP 2026-07-28, Pagination.
-func (l *list) paged(size int) method {
-	hints := publicHints()
+func (l *list) paged(size int, hints *mcp.Cache) method {
 	first := l.page(0, size)
 	return func(_ context.Context, req *mcp.Request, _ mcp.NotifyFunc) (result, error) {
 		after, refusal := parseCursor(req.Params.Cursor)

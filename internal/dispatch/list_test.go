@@ -21,6 +21,7 @@ type page struct {
 		Templates []struct{ URITemplate string } `json:"resourceTemplates"`
 		Next      *string                        `json:"nextCursor"`
 		Scope     string                         `json:"cacheScope"`
+		TTL       int                            `json:"ttlMs"`
 	} `json:"result"`
 }
 

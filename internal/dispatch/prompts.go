@@ -27,7 +27,7 @@ func newPrompt(definition mcp.ServerPrompt) (*prompt, error) {
 		return nil, fmt.Errorf("prompt %q: it has no function", definition.Name)
 	}
 	encoded, err := jsonrpc.Marshal(definition.Prompt)
-	if err != nil {
+	if err = errors.Join(err, checkIcons(definition.Icons)); err != nil {
 		return nil, fmt.Errorf("prompt %q: %w", definition.Name, err)
 	}
 	return &prompt{ServerPrompt: definition, definition: encoded}, nil
@@ -42,7 +42,7 @@ func (d *Dispatcher) addPrompts(c *catalogue) {
 		d.prompts[p.Name] = p
 	}
 	if len(c.prompts) > 0 {
-		d.strict[mcp.MethodPromptsList] = newList("prompts", c.prompts).paged(c.pageSize)
+		d.strict[mcp.MethodPromptsList] = newList("prompts", c.prompts).paged(c.pageSize, &c.cache.fixed)
 		d.strict[mcp.MethodPromptsGet] = d.getPrompt
 	}
 }

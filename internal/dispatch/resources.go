@@ -14,25 +14,25 @@ import (
 
 // A template is a resource template of the catalogue.
 type template struct {
-	uri        string
+	mcp.ServerTemplate
 	definition []byte // as the list shows it
 }
 
 // newTemplate encodes a definition. Its error names the template.
-func newTemplate(definition mcp.ResourceTemplate) (*template, error) {
-	encoded, err := jsonrpc.Marshal(definition)
-	if err != nil {
+func newTemplate(definition mcp.ServerTemplate) (*template, error) {
+	encoded, err := jsonrpc.Marshal(definition.ResourceTemplate)
+	if err = errors.Join(err, checkIcons(definition.Icons)); err != nil {
 		return nil, fmt.Errorf("resource template %q: %w", definition.URITemplate, err)
 	}
-	return &template{uri: definition.URITemplate, definition: encoded}, nil
+	return &template{ServerTemplate: definition, definition: encoded}, nil
 }
 
-func (t *template) key() string   { return t.uri }
+func (t *template) key() string   { return t.URITemplate }
 func (t *template) entry() []byte { return t.definition }
 
 func (d *Dispatcher) addResources(c *catalogue) {
 	if len(c.sources) > 0 {
-		d.strict[mcp.MethodResourceTemplatesList] = newList("resourceTemplates", c.templates).paged(c.pageSize)
+		d.strict[mcp.MethodResourceTemplatesList] = newList("resourceTemplates", c.templates).paged(c.pageSize, &c.cache.fixed)
 		d.strict[mcp.MethodResourcesList] = d.listResources
 		d.strict[mcp.MethodResourcesRead] = d.readResource
 	}
@@ -43,8 +43,8 @@ type resourcePage struct {
 	NextCursor string         `json:"nextCursor,omitzero"`
 }
 
-// listResources merges a page of what all sources have. It may depend on the
-// principal and change at any time, hence the hints.
+// listResources merges a page of what all sources have, which may depend on the
+// principal and change at any time.
 //
 // Spec: MCP 2026-07-28, Resources, Listing Resources.
 func (d *Dispatcher) listResources(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) (result, error) {
@@ -60,7 +60,7 @@ func (d *Dispatcher) listResources(ctx context.Context, req *mcp.Request, notify
 	if err != nil {
 		return result{}, err
 	}
-	return encode(page, &mcp.Cache{})
+	return encode(page, &d.resourceList)
 }
 
 // resourcesAfter asks each source for one more than fits on the page, to learn
@@ -119,15 +119,4 @@ func (d *Dispatcher) read(ctx context.Context, call *mcp.Call, uri string) (*mcp
 		return contents, err
 	}
 	return nil, fs.ErrNotExist
-}
-
-// readHints are the source's, unless the result depends on input: that is not
-// part of the key under which a client would keep it.
-//
-// Spec: MCP 2026-07-28, Caching, Cache Key.
-func readHints(req *mcp.Request, contents *mcp.ReadResult) *mcp.Cache {
-	if !mcp.IsAbsent(req.Params.InputResponses) || !mcp.IsAbsent(req.Params.RequestState) {
-		return &mcp.Cache{}
-	}
-	return &contents.Cache
 }

@@ -18,13 +18,13 @@ import (
 
 // A stub is a source with one answer.
 type stub struct {
-	templates []mcp.ResourceTemplate
+	templates []mcp.ServerTemplate
 	listed    []mcp.Resource
 	read      *mcp.ReadResult
 	err       error
 }
 
-func (s stub) Templates() []mcp.ResourceTemplate { return s.templates }
+func (s stub) Templates() []mcp.ServerTemplate { return s.templates }
 
 func (s stub) List(context.Context, *mcp.Call, string, int) ([]mcp.Resource, error) {
 	return s.listed, s.err
@@ -48,7 +48,7 @@ func TestResourcesOfSeveralSourcesArePagedAsOne(t *testing.T) {
 
 type withoutTemplates struct{ memory }
 
-func (withoutTemplates) Templates() []mcp.ResourceTemplate { return nil }
+func (withoutTemplates) Templates() []mcp.ServerTemplate { return nil }
 
 func TestResourceSourceErrors(t *testing.T) {
 	list, read := strictRequest(`1`, "resources/list", `"x":1`), strictRequest(`1`, "resources/read", `"uri":"mem://a"`)
@@ -59,7 +59,7 @@ func TestResourceSourceErrors(t *testing.T) {
 		"of its own": {errors.New("secret"), `"code":-32603,"message":"Internal error"`, `"code":-32603,"message":"Internal error"`},
 		"protocol":   {jsonrpc.Errorf(-31005, "slow down"), `"code":-31005,"message":"slow down"`, `"code":-31005,"message":"slow down"`},
 		"not there":  {fs.ErrNotExist, `"code":-32603,"message":"Internal error"`, `"code":-32602,"message":"Resource not found"`},
-		"input":      {&mcp.InputRequired{State: "s"}, `"code":-32603,"message":"Internal error"`, `"resultType":"input_required"`},
+		"input":      {&mcp.InputRequired{Requests: []mcp.InputRequest{mcp.ListRoots("r")}}, `"code":-32603,"message":"Internal error"`, `"code":-32021`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := serving(t, stub{err: test.err})
@@ -88,7 +88,7 @@ func TestReadHints(t *testing.T) {
 
 func TestTemplateThatCannotBeEncoded(t *testing.T) {
 	nan := math.NaN()
-	source := stub{templates: []mcp.ResourceTemplate{{URITemplate: "a://{b}", Annotations: &mcp.Annotations{Priority: &nan}}}}
+	source := stub{templates: []mcp.ServerTemplate{{ResourceTemplate: mcp.ResourceTemplate{URITemplate: "a://{b}", Annotations: &mcp.Annotations{Priority: &nan}}}}}
 	_, err := dispatch.New(dispatch.Config{Toolsets: []mcp.Toolset{{Resources: source}}}, slog.New(slog.DiscardHandler))
 	assert.ErrorContains(t, err, `resource template "a://{b}": `)
 }

@@ -21,19 +21,27 @@ type result struct {
 //
 // Spec: MCP 2026-07-28, Base Protocol, Results; Caching.
 type stamp struct {
-	complete, inputRequired []byte // strict openings: an object up to a comma
+	discovery, complete, inputRequired []byte // strict openings: an object up to a comma
 }
 
 // contractInputRequired is the only opening of the contract profile: its other
 // results are what their methods made.
 const contractInputRequired = `{"resultType":"input_required",`
 
+// newStamp has discovery say everything of server, and other results only what
+// tells which it is: icons can be long.
 func newStamp(server mcp.Implementation) (stamp, error) {
+	all, err := jsonrpc.Marshal(map[string]any{mcp.MetaServerInfo: server})
+	if err != nil {
+		return stamp{}, err
+	}
+	server.Description, server.WebsiteURL, server.Icons = "", "", nil
 	info, err := jsonrpc.Marshal(map[string]any{mcp.MetaServerInfo: server})
 	if err != nil {
 		return stamp{}, err
 	}
 	return stamp{
+		discovery:     fmt.Appendf(nil, `{"resultType":"complete","_meta":%s,`, all),
 		complete:      fmt.Appendf(nil, `{"resultType":"complete","_meta":%s,`, info),
 		inputRequired: fmt.Appendf(nil, contractInputRequired+`"_meta":%s,`, info),
 	}, nil
@@ -51,19 +59,11 @@ func (s *stamp) response(req *mcp.Request, r result) *mcp.Response {
 	case r.inputRequired:
 		return mcp.ResultResponse(req.ID, s.inputRequired, members)
 	}
-	return mcp.ResultResponse(req.ID, s.complete, hints(r.cache), members)
-}
-
-// hints are members up to a comma.
-func hints(c *mcp.Cache) []byte {
-	if c == nil {
-		return nil
+	opening := s.complete
+	if req.Method == mcp.MethodDiscover {
+		opening = s.discovery
 	}
-	scope := "private"
-	if c.Public {
-		scope = "public"
-	}
-	return fmt.Appendf(nil, `"ttlMs":%d,"cacheScope":%q,`, max(0, c.TTL.Milliseconds()), scope)
+	return mcp.ResultResponse(req.ID, opening, hints(r.cache), members)
 }
 
 // fixed is the method whose result is always res.

@@ -16,14 +16,21 @@ import (
 const (
 	maxSchemaLength = 256 << 10 // bytes
 	maxSchemaDepth  = 64        // arrays and objects in each other
+	maxSubschemas   = 4096      // objects, as most of them are schemas
 )
+
+// A schema is a compiled schema and what it costs to apply it.
+type schema struct {
+	*jsonschema.Schema
+	cost cost
+}
 
 // schemaURL is the base of the references in a schema. It leads nowhere, and has
 // a path, so that a relative reference cannot end at the schema itself.
 const schemaURL = "schema:///"
 
 // compileInput compiles the schema of a tool's arguments, which are an object.
-func compileInput(raw jsontext.Value) (*jsonschema.Schema, error) {
+func compileInput(raw jsontext.Value) (*schema, error) {
 	if len(raw) == 0 {
 		return nil, errors.New("it has no input schema")
 	}
@@ -37,7 +44,7 @@ func compileInput(raw jsontext.Value) (*jsonschema.Schema, error) {
 	return compiled, nil
 }
 
-func compileOutput(raw jsontext.Value) (*jsonschema.Schema, error) {
+func compileOutput(raw jsontext.Value) (*schema, error) {
 	compiled, err := compile(raw)
 	if err != nil {
 		return nil, fmt.Errorf("output schema: %w", err)
@@ -48,7 +55,7 @@ func compileOutput(raw jsontext.Value) (*jsonschema.Schema, error) {
 // compile compiles a schema of JSON Schema 2020-12, or of draft-07 if it says
 // so. Nothing is ever loaded: a reference has to resolve within the schema, or
 // to a meta-schema of JSON Schema itself, which are built in.
-func compile(raw jsontext.Value) (*jsonschema.Schema, error) {
+func compile(raw jsontext.Value) (*schema, error) {
 	document, err := decodeSchema(raw)
 	if err != nil {
 		return nil, err
@@ -63,15 +70,21 @@ func compile(raw jsontext.Value) (*jsonschema.Schema, error) {
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		return nil, fmt.Errorf("it is not valid:%s", describe(invalid.Err, document))
 	}
-	return compiled, err
+	if err != nil {
+		return nil, err
+	}
+	cost, err := measure(compiled)
+	return &schema{Schema: compiled, cost: cost}, err
 }
 
 func decodeSchema(raw jsontext.Value) (map[string]any, error) {
-	switch depth := nesting(raw); {
+	switch depth, objects := extent(raw); {
 	case len(raw) > maxSchemaLength:
 		return nil, fmt.Errorf("it is longer than %d bytes", maxSchemaLength)
 	case depth > maxSchemaDepth:
 		return nil, fmt.Errorf("it nests more than %d levels deep", maxSchemaDepth)
+	case objects > maxSubschemas:
+		return nil, fmt.Errorf("it has more than %d subschemas", maxSubschemas)
 	}
 	value, err := decode(raw)
 	if err != nil {
@@ -84,9 +97,10 @@ func decodeSchema(raw jsontext.Value) (map[string]any, error) {
 	return document, supportedDialect(document)
 }
 
-// nesting returns how deeply arrays and objects nest in raw.
-func nesting(raw jsontext.Value) int {
-	depth, deepest, inString := 0, 0, false
+// extent returns how deeply arrays and objects nest in raw, and the number of
+// objects.
+func extent(raw jsontext.Value) (deepest, objects int) {
+	depth, inString := 0, false
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {
 		case inString && c == '\\':
@@ -97,11 +111,14 @@ func nesting(raw jsontext.Value) int {
 		case c == '{' || c == '[':
 			depth++
 			deepest = max(deepest, depth)
+			if c == '{' {
+				objects++
+			}
 		case c == '}' || c == ']':
 			depth--
 		}
 	}
-	return deepest
+	return deepest, objects
 }
 
 // supportedDialect refuses the drafts that the validator knows but we do not

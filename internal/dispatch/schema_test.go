@@ -40,6 +40,8 @@ func TestCompileInputRefuses(t *testing.T) {
 		"bad pattern":         {`{"type":"object","properties":{"a":{"pattern":"("}}}`, `$.properties.a.pattern: expected the format regex`},
 		"too deep":            {deep, `input schema: it nests more than 64 levels deep`},
 		"too long":            {`{"type":"object","description":"` + strings.Repeat("x", maxSchemaLength) + `"}`, `input schema: it is longer than 262144 bytes`},
+		"too many schemas":    {`{"type":"object","allOf":[` + strings.Repeat(`{},`, maxSubschemas) + `{}]}`, `input schema: it has more than 4096 subschemas`},
+		"too much work":       {fanOut(20), `input schema: it applies more than 10000 schemas to one value`},
 		"number out of range": {`{"type":"object","maxProperties":1e999999}`, `the number at "/maxProperties" is out of range`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,13 +82,57 @@ func TestDialectIsHonoured(t *testing.T) {
 	assert.Error(t, compiled.Validate(map[string]any{"a": []any{json.Number("1")}}))
 }
 
+// object decodes arguments as a call does.
+func object(t testing.TB, arguments jsontext.Value) map[string]any {
+	t.Helper()
+	value, err := decodeValue(arguments)
+	require.NoError(t, err)
+	return value.(map[string]any)
+}
+
+// Dialects and keywords that the specification asks for or shows.
+//
+// Spec: MCP 2026-07-28, Base Protocol, JSON Schema Usage.
+func TestKeywords(t *testing.T) {
+	for name, test := range map[string]struct{ members, valid, invalid string }{
+		"$defs and $ref":        {`"$defs":{"s":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/s"}}`, `{"a":"x"}`, `{"a":1}`},
+		"$anchor":               {`"$defs":{"s":{"$anchor":"text","type":"string"}},"properties":{"a":{"$ref":"#text"}}`, `{"a":"x"}`, `{"a":1}`},
+		"beside $ref":           {`"$defs":{"s":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/s","maxLength":1}}`, `{"a":"x"}`, `{"a":"xy"}`},
+		"$id":                   {`"$defs":{"s":{"$id":"https://example.com/s","type":"string"}},"properties":{"a":{"$ref":"https://example.com/s"}}`, `{"a":"x"}`, `{"a":1}`},
+		"$dynamicRef":           {`"$id":"https://example.com/strict","$dynamicAnchor":"node","$ref":"tree","unevaluatedProperties":false,"$defs":{"t":{"$id":"tree","$dynamicAnchor":"node","type":"object","properties":{"child":{"$dynamicRef":"#node"}}}}`, `{"child":{"child":{}}}`, `{"child":{"typo":{}}}`},
+		"if, then":              {`"if":{"required":["a"]},"then":{"required":["b"]}`, `{"a":1,"b":2}`, `{"a":1}`},
+		"else":                  {`"if":{"required":["a"]},"else":{"required":["b"]}`, `{"a":1}`, `{}`},
+		"allOf":                 {`"allOf":[{"required":["a"]},{"required":["b"]}]`, `{"a":1,"b":2}`, `{"a":1}`},
+		"anyOf":                 {`"anyOf":[{"required":["a"]},{"required":["b"]}]`, `{"b":1}`, `{"c":1}`},
+		"oneOf":                 {`"oneOf":[{"required":["a"]},{"required":["b"]}]`, `{"b":1}`, `{"a":1,"b":1}`},
+		"not":                   {`"not":{"required":["a"]}`, `{}`, `{"a":1}`},
+		"unevaluatedProperties": {`"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false`, `{"a":1}`, `{"b":1}`},
+		"unevaluatedItems":      {`"properties":{"a":{"allOf":[{"prefixItems":[true]}],"unevaluatedItems":false}}`, `{"a":[1]}`, `{"a":[1,2]}`},
+		"prefixItems":           {`"properties":{"a":{"prefixItems":[{"type":"string"}],"items":{"type":"integer"}}}`, `{"a":["x",1]}`, `{"a":["x","y"]}`},
+		"contains":              {`"properties":{"a":{"contains":{"const":1},"minContains":2,"maxContains":2}}`, `{"a":[1,1,2]}`, `{"a":[1,2]}`},
+		"dependentSchemas":      {`"dependentSchemas":{"a":{"required":["b"]}}`, `{"a":1,"b":1}`, `{"a":1}`},
+		"dependentRequired":     {`"dependentRequired":{"a":["b"]}`, `{"a":1,"b":1}`, `{"a":1}`},
+		"propertyNames":         {`"propertyNames":{"pattern":"^[a-z]+$"}`, `{"a":1}`, `{"A":1}`},
+		"patternProperties":     {`"patternProperties":{"^a":{"type":"string"}},"additionalProperties":false`, `{"ab":"x"}`, `{"ab":1}`},
+		"draft-07 definitions":  {`"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"s":{"$id":"#text","type":"string"}},"properties":{"a":{"$ref":"#text"}}`, `{"a":"x"}`, `{"a":1}`},
+		"draft-07 items":        {`"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"items":[{"type":"string"}],"additionalItems":false}}`, `{"a":["x"]}`, `{"a":["x","y"]}`},
+		"draft-07 dependencies": {`"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":{"required":["b"]}}`, `{"a":1,"b":1}`, `{"a":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			compiled, err := compileInput(jsontext.Value(`{"type":"object",` + test.members + `}`))
+			require.NoError(t, err)
+			assert.NoError(t, compiled.Validate(object(t, jsontext.Value(test.valid))))
+			assert.Error(t, compiled.Validate(object(t, jsontext.Value(test.invalid))))
+		})
+	}
+}
+
 // complaint is what a model is told of arguments that break schema.
 func complaint(t testing.TB, schema, arguments string) string {
 	t.Helper()
 	compiled, err := compileInput(jsontext.Value(schema))
 	require.NoError(t, err)
-	call := &mcp.ToolCall{Arguments: jsontext.Value(arguments)}
-	return (&tool{input: compiled}).validate(call)
+	return (&tool{input: compiled}).validate(object(t, jsontext.Value(arguments)))
 }
 
 func TestComplaints(t *testing.T) {
@@ -185,11 +231,15 @@ func FuzzValidate(f *testing.F) {
 		if refusal != nil || req.Params.Arguments.Kind() != '{' {
 			return // never reaches a tool
 		}
-		call := &mcp.ToolCall{Arguments: req.Params.Arguments}
-		complaint := (&tool{input: compiled}).validate(call)
+		value, err := decodeValue(req.Params.Arguments)
+		if err != nil {
+			return // a number out of range
+		}
+		values, _ := value.(map[string]any)
+		complaint := (&tool{input: compiled}).validate(values)
 		assert.Less(t, len(complaint), 8192)
 		if complaint == "" {
-			assert.Contains(t, call.Values, "n")
+			assert.Contains(t, values, "n")
 		}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/mcpyard/mcpyard/internal/jsonrpc"
 	"github.com/mcpyard/mcpyard/internal/mcp"
@@ -16,13 +15,14 @@ import (
 type tool struct {
 	mcp.ServerTool
 	definition    []byte // as the lists show it
-	input, output *jsonschema.Schema
+	input, output *schema
+	params        []param // arguments that headers repeat
 }
 
 // newTool checks and compiles a definition. Its error names the tool.
 func newTool(definition mcp.ServerTool) (*tool, error) {
 	t := &tool{ServerTool: definition}
-	var problems [4]error
+	var problems [6]error
 	if definition.Run == nil {
 		problems[0] = errors.New("it has no function")
 	}
@@ -32,7 +32,9 @@ func newTool(definition mcp.ServerTool) (*tool, error) {
 	}
 	if problems[1] == nil && problems[2] == nil { // else there is text that is not JSON
 		t.definition, problems[3] = jsonrpc.Marshal(definition.Tool)
+		t.params, problems[4] = findParams(definition.InputSchema)
 	}
+	problems[5] = checkIcons(definition.Icons)
 	if err := errors.Join(problems[:]...); err != nil {
 		return nil, fmt.Errorf("tool %q: %w", definition.Name, err)
 	}
@@ -49,10 +51,10 @@ func (d *Dispatcher) addTools(c *catalogue) {
 		d.tools[t.Name] = t
 	}
 	entries := newList("tools", c.tools)
-	d.contract[mcp.MethodToolsList] = entries.whole()
+	d.contract[mcp.MethodToolsList] = entries.whole(&c.cache.fixed)
 	d.contract[mcp.MethodToolsCall] = d.callTool
 	if len(c.tools) > 0 {
-		d.strict[mcp.MethodToolsList] = entries.paged(c.pageSize)
+		d.strict[mcp.MethodToolsList] = entries.paged(c.pageSize, &c.cache.fixed)
 		d.strict[mcp.MethodToolsCall] = d.callTool
 	}
 }
@@ -78,7 +80,7 @@ func (d *Dispatcher) callTool(ctx context.Context, req *mcp.Request, notify mcp.
 	}
 	var out output
 	err := d.invoke(ctx, req, notify, func(call *mcp.Call) (err error) {
-		out, err = t.call(ctx, &mcp.ToolCall{Call: call, Arguments: arguments})
+		out, err = t.call(ctx, req, &mcp.ToolCall{Call: call, Arguments: arguments})
 		return err
 	})
 	if fault, ok := errors.AsType[*panicError](err); ok {
@@ -100,10 +102,36 @@ func unknownTool(profile mcp.Profile, name string) (result, error) {
 
 // call validates the arguments, runs the tool and encodes its output. What the
 // model can do something about is an output; an error is not for the model.
-func (t *tool) call(ctx context.Context, call *mcp.ToolCall) (output, error) {
-	if complaint := t.validate(call); complaint != "" {
+func (t *tool) call(ctx context.Context, req *mcp.Request, call *mcp.ToolCall) (output, error) {
+	if complaint := decodeArguments(call); complaint != "" {
 		return failure(complaint), nil
 	}
+	if req.Mirrored {
+		if mismatch := checkParams(t.params, req.ParamHeaders, call.Values); mismatch != nil {
+			return output{}, mismatch
+		}
+	}
+	if !t.input.cost.affordable(call.Values, len(call.Arguments)) {
+		return failure("Invalid arguments: there is too much in them to check against the input schema"), nil
+	}
+	if complaint := t.validate(call.Values); complaint != "" {
+		return failure(complaint), nil
+	}
+	return t.run(ctx, call)
+}
+
+// decodeArguments decodes the arguments into call, and says what stands against
+// that.
+func decodeArguments(call *mcp.ToolCall) (complaint string) {
+	value, err := decodeValue(call.Arguments)
+	if err != nil {
+		return "Invalid arguments: " + err.Error()
+	}
+	call.Values, _ = value.(map[string]any) // an object, as callTool has checked
+	return ""
+}
+
+func (t *tool) run(ctx context.Context, call *mcp.ToolCall) (output, error) {
 	value, err := t.Run(ctx, call)
 	if err != nil {
 		return t.fail(ctx, err)
@@ -111,20 +139,16 @@ func (t *tool) call(ctx context.Context, call *mcp.ToolCall) (output, error) {
 	return t.encode(value)
 }
 
-// validate decodes the arguments into call, and says what is wrong with them.
-func (t *tool) validate(call *mcp.ToolCall) (complaint string) {
-	value, err := decodeValue(call.Arguments)
-	if err != nil {
-		return "Invalid arguments: " + err.Error()
-	}
-	call.Values, _ = value.(map[string]any) // an object, as callTool has checked
+// validate says what is wrong with arguments, nothing if they are as the tool
+// wants them.
+func (t *tool) validate(arguments map[string]any) (complaint string) {
 	for _, name := range t.input.Required {
-		if _, ok := call.Values[name]; !ok {
+		if _, ok := arguments[name]; !ok {
 			return "Missing required argument: " + name
 		}
 	}
-	if err := t.input.Validate(value); err != nil {
-		return "Invalid arguments:" + describe(err, value)
+	if err := t.input.Validate(arguments); err != nil {
+		return "Invalid arguments:" + describe(err, arguments)
 	}
 	return ""
 }

@@ -12,19 +12,22 @@ import (
 	"github.com/mcpyard/mcpyard/internal/cli"
 	"github.com/mcpyard/mcpyard/internal/mcphttp"
 	"github.com/mcpyard/mcpyard/internal/mcpstdio"
+	"github.com/mcpyard/mcpyard/internal/subscription"
 	"github.com/mcpyard/mcpyard/internal/worker"
 )
 
 // A config has the values of the command's flags.
 type config struct {
 	cli.Common
-	http     string
-	stdio    bool
-	deadline time.Duration
-	maxBody  cli.Bytes
-	queue    int
-	origins  cli.List
-	hosts    cli.List
+	http          string
+	stdio         bool
+	deadline      time.Duration
+	maxBody       cli.Bytes
+	queue         int
+	listeners     int
+	listenersEach int
+	origins       cli.List
+	hosts         cli.List
 
 	local      bool
 	demo       bool
@@ -33,10 +36,11 @@ type config struct {
 	toolsets   cli.List
 	storeDir   string
 	natsListen string
+	stateKeys  string
 }
 
 // localFlags have no meaning without -local.
-var localFlags = []string{"demo", "workers", "slots", "toolsets", "store-dir", "nats-listen"}
+var localFlags = []string{"demo", "workers", "slots", "toolsets", "store-dir", "nats-listen", "state-keys"}
 
 // parseConfig reads flags, environment and file, and checks all values.
 func parseConfig(args []string, stdout io.Writer) (config, error) {
@@ -48,6 +52,8 @@ func parseConfig(args []string, stdout io.Writer) (config, error) {
 	fs.DurationVar(&cfg.deadline, "deadline", time.Minute, "`time` for each request")
 	fs.Var(&cfg.maxBody, "max-body", "largest request, as a `size` such as 4MiB")
 	fs.IntVar(&cfg.queue, "queue", 4096, "`number` of requests that wait for each pool when no worker has a free slot")
+	fs.IntVar(&cfg.listeners, "max-listeners", 10_000, "`number` of clients that may listen for changes at once")
+	fs.IntVar(&cfg.listenersEach, "max-listeners-per-principal", 0, "`number` of those that may be of the same principal; 0: all of them")
 	fs.Var(&cfg.origins, "allowed-origins", "`origins` of web pages that may send requests, with commas; * for all; this machine's always may")
 	fs.Var(&cfg.hosts, "allowed-hosts", "`names` under which clients may reach this address, with commas; * for all; this machine's always may")
 	fs.BoolVar(&cfg.local, "local", false, "run NATS and the workers in this process too")
@@ -57,6 +63,7 @@ func parseConfig(args []string, stdout io.Writer) (config, error) {
 	fs.Var(&cfg.toolsets, "toolsets", "with -local: `names` of the toolsets to serve, with commas, of "+worker.Toolsets())
 	fs.StringVar(&cfg.storeDir, "store-dir", "", "with -local: `folder` that keeps what the tools store; empty: a temporary one")
 	fs.StringVar(&cfg.natsListen, "nats-listen", "", "with -local: `address` for NATS clients such as the nats command; empty: off")
+	fs.StringVar(&cfg.stateKeys, "state-keys", "", "with -local: "+worker.StateKeysUsage)
 	if err := cli.Parse(fs, args, stdout); err != nil {
 		return config{}, err
 	}
@@ -76,6 +83,12 @@ func (c config) validate() error {
 	}
 	if c.queue < 1 {
 		errs = append(errs, fmt.Errorf("-queue %d: want at least 1", c.queue))
+	}
+	if c.listeners < 1 {
+		errs = append(errs, fmt.Errorf("-max-listeners %d: want at least 1", c.listeners))
+	}
+	if c.listenersEach < 0 {
+		errs = append(errs, fmt.Errorf("-max-listeners-per-principal %d: want at least 0", c.listenersEach))
 	}
 	return errors.Join(errs...)
 }
@@ -112,8 +125,18 @@ func (c config) validateLocal(fs *flag.FlagSet) error {
 
 func (c config) conn() bus.ConnConfig { return c.Conn("mcpyard ingress") }
 
-func (c config) client() bus.ClientConfig {
-	return bus.ClientConfig{Realm: c.Realm, Deadline: c.deadline, MaxQueue: c.queue}
+func (c config) client(hub *subscription.Hub) bus.ClientConfig {
+	return bus.ClientConfig{
+		Realm:    c.Realm,
+		Deadline: c.deadline,
+		MaxQueue: c.queue,
+		OnEvent:  hub.Publish,
+		OnGap:    hub.PublishAll,
+	}
+}
+
+func (c config) subscriptions() subscription.Config {
+	return subscription.Config{MaxStreams: c.listeners, MaxPerPrincipal: c.listenersEach}
 }
 
 func (c config) transport() mcphttp.Config {
@@ -125,8 +148,8 @@ func (c config) transport() mcphttp.Config {
 	}
 }
 
-func (c config) stdioTransport() mcpstdio.Config {
-	return mcpstdio.Config{Pool: c.Pool, MaxLine: int64(c.maxBody), Grace: c.Grace}
+func (c config) stdioTransport(onStop func()) mcpstdio.Config {
+	return mcpstdio.Config{Pool: c.Pool, MaxLine: int64(c.maxBody), Grace: c.Grace, OnStop: onStop}
 }
 
 func (c config) worker() worker.Config {
@@ -137,6 +160,7 @@ func (c config) worker() worker.Config {
 			Grace:   c.Grace,
 			Version: cli.Version,
 		},
-		Toolsets: c.toolsets,
+		Toolsets:  c.toolsets,
+		StateKeys: c.stateKeys,
 	}
 }

@@ -2,8 +2,8 @@
 // from clients and has each answered by a worker on NATS. Start at Run; the
 // process is built from these parts, those behind NATS only with -local:
 //
-//	transport ─▶ bus.Client ─▶ NATS ─▶ bus.Consumer ─▶ dispatcher ─▶ tools
-//	                           ╰────────────── backend ──────────────────╯
+//	transport ─▶ subscription.Hub ─▶ bus.Client ─▶ NATS ─▶ bus.Consumer ─▶ dispatcher ─▶ tools
+//	                                               ╰────────────── backend ──────────────────╯
 package ingress
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/mcpyard/mcpyard/internal/bus"
 	"github.com/mcpyard/mcpyard/internal/cli"
 	"github.com/mcpyard/mcpyard/internal/ops"
+	"github.com/mcpyard/mcpyard/internal/subscription"
 )
 
 // Run is the command without the process. args are its arguments, without the
@@ -47,12 +48,13 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return err
 	}
 	defer backend.close()
-	client, err := bus.OpenClient(backend.conn, cfg.client(), log)
+	hub := subscription.NewHub(cfg.subscriptions(), log)
+	client, err := bus.OpenClient(backend.conn, cfg.client(hub), log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	transport, err := openTransport(ctx, cfg, client, stdin, stdout, log)
+	transport, err := openTransport(ctx, cfg, service{hub.Middleware(client), hub.Close}, stdin, stdout, log)
 	if err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		defer ln.Close()
 		fmt.Fprintf(say, "Health and readiness at http://%s/healthz and /readyz\n", ln.Addr())
 		// Behind all that serves clients, so that operators see it stop.
-		run = actor.InFront(run, actor.HTTP(ops.NewServer(status(ctx, cfg, backend.conn, client)), ln, cfg.Grace))
+		run = actor.InFront(run, actor.HTTP(ops.NewServer(status(ctx, cfg, backend.conn, client, hub)), ln, cfg.Grace))
 	}
 	var g oklog.Group
 	g.Add(actor.New(ctx, log, "transport", run))
@@ -80,11 +82,12 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 // status tells that the process stops from the end of ctx on.
-func status(ctx context.Context, cfg config, conn *bus.Conn, client *bus.Client) func() ops.Status {
+func status(ctx context.Context, cfg config, conn *bus.Conn, client *bus.Client, hub *subscription.Hub) func() ops.Status {
 	return func() ops.Status {
 		up, lasting := conn.Up()
 		s := ops.Status{Ready: up && ctx.Err() == nil, Counters: conn.Counters()}
 		s.Counters["workers"] = int64(client.Workers(cfg.Pool))
+		s.Counters["listeners"] = int64(hub.Streams())
 		switch {
 		case !up:
 			s.Reason = fmt.Sprintf("no connection to NATS for %s, reconnecting", lasting.Round(time.Second))

@@ -23,17 +23,24 @@ type transport struct {
 	url      string // of the HTTP server; empty for stdio
 }
 
+// A service is what a transport serves. stop is called when it takes no more
+// requests, and ends those that would not end by themselves.
+type service struct {
+	mcp.Handler
+	stop func()
+}
+
 // openTransport takes what the transport needs, so that a taken port is an
 // error at start-up, and serves nothing before run.
-func openTransport(ctx context.Context, cfg config, h mcp.Handler, stdin io.Reader, stdout io.Writer, log *slog.Logger) (*transport, error) {
+func openTransport(ctx context.Context, cfg config, s service, stdin io.Reader, stdout io.Writer, log *slog.Logger) (*transport, error) {
 	if cfg.stdio {
 		return &transport{
-			run:      mcpstdio.New(h, stdin, stdout, cfg.stdioTransport(), log).Run,
+			run:      mcpstdio.New(s, stdin, stdout, cfg.stdioTransport(s.stop), log).Run,
 			close:    func() {},
 			announce: func(w io.Writer) { fmt.Fprintln(w, "MCP on standard input and output, one message a line") },
 		}, nil
 	}
-	handler, err := mcphttp.New(h, cfg.transport(), log)
+	handler, err := mcphttp.New(s, cfg.transport(), log)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +52,11 @@ func openTransport(ctx context.Context, cfg config, h mcp.Handler, stdin io.Read
 	if err != nil {
 		return nil, err
 	}
+	server := mcphttp.NewServer(handler)
+	server.RegisterOnShutdown(s.stop)
 	url := "http://" + reachable(ln.Addr())
 	return &transport{
-		run:      actor.HTTP(mcphttp.NewServer(handler), ln, cfg.Grace),
+		run:      actor.HTTP(server, ln, cfg.Grace),
 		close:    func() { ln.Close() },
 		announce: func(w io.Writer) { fmt.Fprintf(w, welcome, url, url, url) },
 		url:      url,

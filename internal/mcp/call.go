@@ -17,11 +17,14 @@ type Call struct {
 	Capabilities   ClientCapabilities // what the client declared on this request
 	InputResponses InputResponses     // answers to an InputRequired, by id
 	RequestState   string             // what the handler had put into InputRequired.State
+	Events         func(Event)        // takes what Publish publishes; nil takes nothing
 
+	answered []string // ids of the input requests whose answers Input has accepted
 	progress progress
+	logs     logs
 }
 
-// NewCall returns the call for req. notify takes its progress notifications.
+// NewCall returns the call for req. notify takes its notifications.
 func NewCall(req *Request, notify NotifyFunc) (*Call, *jsonrpc.Error) {
 	inputs, err := parseInputResponses(req.Params.InputResponses)
 	if err != nil {
@@ -37,6 +40,7 @@ func NewCall(req *Request, notify NotifyFunc) (*Call, *jsonrpc.Error) {
 		InputResponses: inputs,
 		RequestState:   state,
 		progress:       progress{token: req.Meta.ProgressToken, notify: notify, last: math.Inf(-1)},
+		logs:           logs{least: req.Meta.LogLevel, notify: notify},
 	}, nil
 }
 
@@ -47,9 +51,23 @@ func NewCall(req *Request, notify NotifyFunc) (*Call, *jsonrpc.Error) {
 // Spec: MCP 2026-07-28, Progress.
 func (c *Call) Progress(done, total float64, message string) { c.progress.report(done, total, message) }
 
+// Publish tells all clients that listen for e, whatever server they are
+// connected to. They are told at most once, and it may be before the response
+// to this request.
+//
+// Spec: MCP 2026-07-28, Subscriptions.
+func (c *Call) Publish(e Event) {
+	if c.Events != nil {
+		c.Events(e)
+	}
+}
+
 // End stops all further notifications. The dispatcher calls it before it sends
 // the response.
-func (c *Call) End() { c.progress.end() }
+func (c *Call) End() {
+	c.progress.end()
+	c.logs.end()
+}
 
 type progress struct {
 	token  jsontext.Value

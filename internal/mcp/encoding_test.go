@@ -69,9 +69,12 @@ func TestEncodings(t *testing.T) {
 		// Spec: schema, DiscoverResult.
 		{
 			`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"I"}`,
-			mcp.DiscoverResult{SupportedVersions: mcp.SupportedVersions(), Capabilities: mcp.ServerCapabilities{Tools: &struct{}{}}, Instructions: "I"},
+			mcp.DiscoverResult{SupportedVersions: mcp.SupportedVersions(), Capabilities: mcp.ServerCapabilities{Tools: &mcp.ListCapability{}}, Instructions: "I"},
 		},
-		{`{"resources":{},"prompts":{}}`, mcp.ServerCapabilities{Resources: &struct{}{}, Prompts: &struct{}{}}},
+		{`{"resources":{},"prompts":{}}`, mcp.ServerCapabilities{Resources: &mcp.ResourcesCapability{}, Prompts: &mcp.ListCapability{}}},
+		{`{"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true}}`, mcp.ServerCapabilities{
+			Resources: &mcp.ResourcesCapability{Subscribe: true, ListChanged: true}, Prompts: &mcp.ListCapability{ListChanged: true},
+		}},
 		{`{"name":"n","version":""}`, mcp.Implementation{Name: "n"}},
 	}
 	for _, test := range tests {

@@ -43,6 +43,12 @@ func NoWorkers(pool string, retryAfter time.Duration) *jsonrpc.Error {
 	return retryable(CodeNoWorkers, "No workers are serving the pool "+shorten(pool)+": the request was not started", retryAfter)
 }
 
+// RateLimited says that the principal has as many of what as it may have, and
+// when to try again.
+func RateLimited(what string, retryAfter time.Duration) *jsonrpc.Error {
+	return retryable(CodeRateLimited, "Rate limited: too many "+what+" of the same principal; nothing was started", retryAfter)
+}
+
 // BusDown says that the server cannot reach its workers at the moment.
 func BusDown(retryAfter time.Duration) *jsonrpc.Error {
 	return retryable(CodeNoWorkers, "No connection to the workers: the request was not started", retryAfter)

@@ -12,6 +12,7 @@ const (
 	metaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
 	metaClientInfo         = "io.modelcontextprotocol/clientInfo"
 	metaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaLogLevel           = "io.modelcontextprotocol/logLevel"
 	metaProgressToken      = "progressToken"
 	metaTraceParent        = "traceparent"
 )
@@ -27,6 +28,7 @@ type Meta struct {
 	ProtocolVersion string
 	Capabilities    ClientCapabilities
 	ProgressToken   jsontext.Value // a string or integer; nil when no progress is wanted
+	LogLevel        LogLevel       // of log messages from which on they are wanted; 0 when none are
 	TraceParent     string         // W3C trace context, empty when there is none
 
 	present, hasVersion, hasCapabilities bool
@@ -74,12 +76,21 @@ func (m *Meta) member(name []byte, r *strictjson.Reader) error {
 			m.ProgressToken = value
 		}
 		return nil
+	case metaLogLevel:
+		return m.readLogLevel(r)
 	case metaTraceParent:
 		parent, _, err := r.Text()
 		m.TraceParent = parent
 		return err
 	}
 	_, err := r.Value()
+	return err
+}
+
+func (m *Meta) readLogLevel(r *strictjson.Reader) error {
+	name, _, err := r.Bytes()
+	m.LogLevel = parseLogLevel(name)
+	m.require(m.LogLevel != 0, metaLogLevel, "debug, info, notice, warning, error, critical, alert or emergency")
 	return err
 }
 

@@ -18,6 +18,8 @@ const (
 	MethodResourceTemplatesList = "resources/templates/list"
 	MethodPromptsList           = "prompts/list"
 	MethodPromptsGet            = "prompts/get"
+	MethodComplete              = "completion/complete"
+	MethodListen                = "subscriptions/listen"
 )
 
 // MethodInitialize opened a session in revisions up to 2025-11-25.
@@ -25,8 +27,14 @@ const MethodInitialize = "initialize"
 
 // Methods of notifications.
 const (
-	NotificationCancelled = "notifications/cancelled"
-	NotificationProgress  = "notifications/progress"
+	NotificationCancelled            = "notifications/cancelled"
+	NotificationProgress             = "notifications/progress"
+	NotificationMessage              = "notifications/message"
+	NotificationAcknowledged         = "notifications/subscriptions/acknowledged"
+	NotificationToolsListChanged     = "notifications/tools/list_changed"
+	NotificationPromptsListChanged   = "notifications/prompts/list_changed"
+	NotificationResourcesListChanged = "notifications/resources/list_changed"
+	NotificationResourceUpdated      = "notifications/resources/updated"
 )
 
 // MethodNotFound is the error for a method that the server does not have. For

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/mcpyard/mcpyard/internal/jsonrpc"
 )
 
@@ -22,11 +19,14 @@ const (
 // InputRequired is the error that a handler returns to ask the client for
 // input. The client gathers it and sends the request again, with the answers in
 // Call.InputResponses and State in Call.RequestState; nothing is kept here.
+// Call.Input makes one; a handler that has state of its own makes it itself.
 //
 // Spec: MCP 2026-07-28, Multi Round-Trip Requests.
 type InputRequired struct {
 	Requests []InputRequest
-	State    string // may be empty
+	// State comes back with the answers, from this client and for this request
+	// only, since it is sealed on its way. It may be empty.
+	State string
 }
 
 func (e *InputRequired) Error() string {
@@ -35,51 +35,6 @@ func (e *InputRequired) Error() string {
 		ids[i] = r.ID
 	}
 	return "client input required: " + strings.Join(ids, ", ")
-}
-
-// An InputRequest is one question to the client. Ask and Elicit make one; its
-// JSON form is what the contract profile shows.
-type InputRequest struct {
-	ID     string `json:"id"` // the key of its answer
-	Prompt string `json:"prompt,omitzero"`
-	Method string `json:"method,omitzero"` // empty for a plain question
-	Params any    `json:"params,omitzero"`
-}
-
-// Ask returns a plain question, which InputResponses.Text finds the answer to.
-// Clients of the strict profile see it as a form with one field.
-func Ask(id, prompt string) InputRequest { return InputRequest{ID: id, Prompt: prompt} }
-
-// Elicit returns a request for a form. properties are the restricted schemas of
-// its fields.
-//
-// Spec: Elicitation, Requested Schema.
-func Elicit(id, message string, properties map[string]any, required ...string) InputRequest {
-	return InputRequest{ID: id, Method: MethodElicit, Params: elicitParams{
-		Mode:    "form",
-		Message: message,
-		Schema:  formSchema{Type: "object", Properties: properties, Required: required},
-	}}
-}
-
-type elicitParams struct {
-	Mode    string     `json:"mode"`
-	Message string     `json:"message"`
-	Schema  formSchema `json:"requestedSchema"`
-}
-
-type formSchema struct {
-	Type       string         `json:"type"`
-	Properties map[string]any `json:"properties"`
-	Required   []string       `json:"required,omitempty"`
-}
-
-// strict returns the request in the form that MCP defines.
-func (r InputRequest) strict() InputRequest {
-	if r.Method != "" {
-		return r
-	}
-	return Elicit(r.ID, r.Prompt, map[string]any{r.ID: map[string]any{"type": "string"}}, r.ID)
 }
 
 // Result returns what a client of the given profile is answered, to be encoded
@@ -91,54 +46,31 @@ func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities)
 	if profile == Contract {
 		return contractInputRequired{
 			Requests: e.Requests,
+			State:    e.State,
 			Content:  []Content{TextContent("Additional client input is required before this tool can finish.")},
 		}, nil
 	}
 	if len(e.Requests) == 0 && e.State == "" {
 		return nil, errors.New("a handler asked for input, but has neither requests nor a state")
 	}
-	missing := map[string]any{}
+	missing := requirements{}
 	requests := make(map[string]strictInputRequest, len(e.Requests))
 	for _, r := range e.Requests {
 		r = r.strict()
-		if capability, ok := capabilities.declared(r.Method); !ok {
-			missing[capability] = struct{}{}
+		if !capabilities.cover(r) {
+			missing.add(r)
 		}
 		requests[r.ID] = strictInputRequest{Method: r.Method, Params: r.Params}
 	}
 	if len(missing) > 0 {
-		return nil, MissingCapability(missing)
+		return nil, missing.err()
 	}
 	return strictInputRequired{Requests: requests, State: e.State}, nil
 }
 
-// declared tells which capability answers an input request of method, and
-// whether the client has declared it.
-func (c ClientCapabilities) declared(method string) (capability string, ok bool) {
-	switch method {
-	case MethodElicit:
-		return "elicitation", c.ElicitationForm
-	case MethodCreateMessage:
-		return "sampling", c.Sampling
-	case MethodListRoots:
-		return "roots", c.Roots
-	}
-	return method, false
-}
-
-// MissingCapability lists capabilities without which the request cannot be
-// answered, each with its settings.
-func MissingCapability(required map[string]any) *jsonrpc.Error {
-	names := slices.Sorted(maps.Keys(required))
-	return &jsonrpc.Error{
-		Code:    CodeMissingCapability,
-		Message: "Missing required client capability: " + strings.Join(names, ", "),
-		Data:    map[string]any{"requiredCapabilities": required},
-	}
-}
-
 type contractInputRequired struct {
 	Requests []InputRequest `json:"requests"`
+	State    string         `json:"requestState,omitzero"`
 	Content  []Content      `json:"content"`
 }
 
@@ -152,58 +84,58 @@ type strictInputRequest struct {
 	Params any    `json:"params,omitzero"`
 }
 
-// InputResponses has a client's answers, by the id of the input request. Their
-// content is whatever the client sent; answers that were not asked for are to
-// be ignored, and missing ones asked for again.
-type InputResponses map[string]jsontext.Value
-
-func parseInputResponses(raw jsontext.Value) (InputResponses, *jsonrpc.Error) {
-	if IsAbsent(raw) {
-		return nil, nil
+// Require is the error for a client that has not declared what r needs; nil if
+// it has. A handler asks before it does something that would be in vain.
+func (c *Call) Require(r InputRequest) error {
+	if c.Capabilities.cover(r.strict()) {
+		return nil
 	}
-	var responses InputResponses
-	if err := json.Unmarshal(raw, &responses); err != nil {
-		return nil, InvalidParams("inputResponses must be an object")
-	}
-	return responses, nil
+	missing := requirements{}
+	missing.add(r.strict())
+	return missing.err()
 }
 
-// An ElicitResult is a client's answer to a form.
+// cover tells whether the client has declared what r needs.
+func (c ClientCapabilities) cover(r InputRequest) bool {
+	switch r.Method {
+	case MethodElicit:
+		return r.mode == modeURL && c.ElicitationURL || r.mode != modeURL && c.ElicitationForm
+	case MethodCreateMessage:
+		return c.Sampling && (r.mode != modeTools || c.SamplingTools)
+	case MethodListRoots:
+		return c.Roots
+	}
+	return false
+}
+
+// requirements are client capabilities as the specification writes them.
+type requirements map[string]map[string]struct{}
+
+func (q requirements) add(r InputRequest) {
+	name := r.Method
+	switch r.Method {
+	case MethodElicit:
+		name = "elicitation"
+	case MethodCreateMessage:
+		name = "sampling"
+	case MethodListRoots:
+		name = "roots"
+	}
+	if q[name] == nil {
+		q[name] = map[string]struct{}{}
+	}
+	if r.mode != "" {
+		q[name][r.mode] = struct{}{}
+	}
+}
+
+// err is the error that lists them.
 //
-// Spec: schema, ElicitResult.
-type ElicitResult struct {
-	Action  string                    `json:"action"`
-	Content map[string]jsontext.Value `json:"content"`
-}
-
-// Accepted tells whether the user filled the form in.
-func (e ElicitResult) Accepted() bool { return e.Action == "accept" }
-
-// Elicited returns the answer to the form id; ok is false when there is none of
-// that shape.
-func (r InputResponses) Elicited(id string) (result ElicitResult, ok bool) {
-	raw, ok := r[id]
-	if !ok || raw.Kind() != '{' {
-		return ElicitResult{}, false
+// Spec: schema, MissingRequiredClientCapabilityError.
+func (q requirements) err() *jsonrpc.Error {
+	return &jsonrpc.Error{
+		Code:    CodeMissingCapability,
+		Message: "Missing required client capability: " + strings.Join(slices.Sorted(maps.Keys(q)), ", "),
+		Data:    map[string]any{"requiredCapabilities": q},
 	}
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return ElicitResult{}, false
-	}
-	switch result.Action {
-	case "accept", "decline", "cancel":
-		return result, true
-	}
-	return ElicitResult{}, false
-}
-
-// Text returns the answer to the plain question id: the string itself, or that
-// of the form which the question was shown as.
-func (r InputResponses) Text(id string) (answer string, ok bool) {
-	if answer, ok = Text(r[id]); ok {
-		return answer, true
-	}
-	if form, ok := r.Elicited(id); ok && form.Accepted() {
-		return Text(form.Content[id])
-	}
-	return "", false
 }

@@ -31,13 +31,13 @@ func TestInputRequiredResultStrict(t *testing.T) {
 		},
 		{
 			"a form",
-			mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Elicit("f", "Fill in", map[string]any{"n": map[string]any{"type": "integer"}})}, State: "s"},
+			mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Form("f", "Fill in", mcp.Field{Name: "n", Type: mcp.IntegerField})}, State: "s"},
 			`{"inputRequests":{"f":{"method":"elicitation/create","params":{"mode":"form","message":"Fill in",` +
 				`"requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}}},"requestState":"s"}`,
 		},
 		{
 			"a form without fields still has properties",
-			mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Elicit("f", "Sure?", nil)}},
+			mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Form("f", "Sure?")}},
 			`{"inputRequests":{"f":{"method":"elicitation/create","params":{"mode":"form","message":"Sure?",` +
 				`"requestedSchema":{"type":"object","properties":{}}}}}}`,
 		},
@@ -65,7 +65,7 @@ func TestInputRequiredResultContract(t *testing.T) {
 	asked := mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Ask("name", "Who?"), {ID: "r", Method: mcp.MethodListRoots}}, State: "s"}
 	result, err := asked.Result(mcp.Contract, mcp.ClientCapabilities{})
 	require.NoError(t, err, "this profile declares no capabilities")
-	assertJSON(t, `{"requests":[{"id":"name","prompt":"Who?"},{"id":"r","method":"roots/list"}],`+content+`}`, result)
+	assertJSON(t, `{"requests":[{"id":"name","prompt":"Who?"},{"id":"r","method":"roots/list"}],"requestState":"s",`+content+`}`, result)
 
 	result, err = (&mcp.InputRequired{}).Result(mcp.Contract, mcp.ClientCapabilities{})
 	require.NoError(t, err)
@@ -79,11 +79,11 @@ func TestInputRequiredResultRefusesUndeclared(t *testing.T) {
 		declared mcp.ClientCapabilities
 		want     string
 	}{
-		{[]mcp.InputRequest{form}, mcp.ClientCapabilities{}, `{"elicitation":{}}`},
-		{[]mcp.InputRequest{form}, mcp.ClientCapabilities{ElicitationURL: true, Sampling: true, Roots: true}, `{"elicitation":{}}`},
+		{[]mcp.InputRequest{form}, mcp.ClientCapabilities{}, `{"elicitation":{"form":{}}}`},
+		{[]mcp.InputRequest{form}, mcp.ClientCapabilities{ElicitationURL: true, Sampling: true, Roots: true}, `{"elicitation":{"form":{}}}`},
 		{[]mcp.InputRequest{sampling}, mcp.ClientCapabilities{ElicitationForm: true, Roots: true}, `{"sampling":{}}`},
 		{[]mcp.InputRequest{roots}, mcp.ClientCapabilities{ElicitationForm: true, Sampling: true}, `{"roots":{}}`},
-		{[]mcp.InputRequest{form, sampling, roots}, mcp.ClientCapabilities{Sampling: true}, `{"elicitation":{},"roots":{}}`},
+		{[]mcp.InputRequest{form, sampling, roots}, mcp.ClientCapabilities{Sampling: true}, `{"elicitation":{"form":{}},"roots":{}}`},
 		{[]mcp.InputRequest{{ID: "x", Method: "own/method"}}, mcp.ClientCapabilities{ElicitationForm: true}, `{"own/method":{}}`},
 	}
 	for _, test := range tests {
@@ -104,10 +104,19 @@ func TestInputRequiredThatAsksForNothing(t *testing.T) {
 	assert.NotErrorAs(t, err, &shown, "the cause is logged, and the client is told of an internal error")
 }
 
-func TestMissingCapabilityNamesThemInOrder(t *testing.T) {
-	err := mcp.MissingCapability(map[string]any{"sampling": struct{}{}, "elicitation": map[string]any{"url": struct{}{}}})
-	assert.Equal(t, "Missing required client capability: elicitation, sampling", err.Message)
-	assertJSON(t, `{"requiredCapabilities":{"elicitation":{"url":{}},"sampling":{}}}`, err.Data)
+func TestRequire(t *testing.T) {
+	visit := mcp.Visit("v", "Look", "https://example.com")
+	tools := mcp.Sample("s", mcp.SamplingParams{ToolChoice: &mcp.ToolChoice{Mode: "auto"}})
+	declared := &mcp.Call{Capabilities: mcp.ClientCapabilities{ElicitationURL: true, Sampling: true, SamplingTools: true}}
+	assert.NoError(t, declared.Require(visit))
+	assert.NoError(t, declared.Require(tools))
+	less := &mcp.Call{Capabilities: mcp.ClientCapabilities{ElicitationForm: true, Sampling: true}}
+	for want, r := range map[string]mcp.InputRequest{`{"elicitation":{"url":{}}}`: visit, `{"sampling":{"tools":{}}}`: tools} {
+		var refused *jsonrpc.Error
+		require.ErrorAs(t, less.Require(r), &refused)
+		assert.Equal(t, mcp.CodeMissingCapability, refused.Code)
+		assertJSON(t, `{"requiredCapabilities":`+want+`}`, refused.Data)
+	}
 }
 
 // callWith returns the call of a request with the given members of params.

@@ -10,6 +10,7 @@ type Prompt struct {
 	Title       string           `json:"title,omitzero"`
 	Description string           `json:"description,omitzero"`
 	Arguments   []PromptArgument `json:"arguments,omitempty"`
+	Icons       []Icon           `json:"icons,omitempty"`
 }
 
 // A PromptArgument is a string that a prompt takes.
@@ -38,5 +39,6 @@ type PromptMessage struct {
 // for input. Get is called concurrently.
 type ServerPrompt struct {
 	Prompt
-	Get func(ctx context.Context, call *Call, arguments map[string]string) (*PromptResult, error)
+	Get      func(ctx context.Context, call *Call, arguments map[string]string) (*PromptResult, error)
+	Complete CompleteFunc // suggests values of its arguments; may be nil
 }

@@ -40,6 +40,12 @@ type Request struct {
 	Pool      string // the pool that is to answer
 	Principal string // the authenticated caller; empty when there is no authentication
 
+	// Mirrored says that the request came over a transport on which headers
+	// repeat arguments that tools mark for it, so that ParamHeaders has to agree
+	// with the arguments.
+	Mirrored     bool
+	ParamHeaders ParamHeaders
+
 	envelopeVersion jsontext.Value // _meta.protocolVersion beside params
 }
 
@@ -53,6 +59,10 @@ type Params struct {
 	InputResponses jsontext.Value
 	RequestState   jsontext.Value
 	RequestID      jsontext.Value // of notifications/cancelled
+	Ref            jsontext.Value // of completion/complete, as the next two
+	Argument       jsontext.Value
+	Context        jsontext.Value
+	Notifications  jsontext.Value // the filter of subscriptions/listen
 }
 
 // ParseRequest reads raw, which must not change while the request is in use. On
@@ -99,6 +109,14 @@ func (r *Request) readParam(name []byte, reader *strictjson.Reader) (err error) 
 		r.Params.RequestState, err = reader.Value()
 	case "requestId":
 		r.Params.RequestID, err = reader.Value()
+	case "notifications":
+		r.Params.Notifications, err = reader.Value()
+	case "ref":
+		r.Params.Ref, err = reader.Value()
+	case "argument":
+		r.Params.Argument, err = reader.Value()
+	case "context":
+		r.Params.Context, err = reader.Value()
 	case "_meta":
 		err = r.Meta.read(reader)
 	default:

@@ -16,6 +16,7 @@ type Resource struct {
 	MIMEType    string       `json:"mimeType,omitzero"`
 	Annotations *Annotations `json:"annotations,omitzero"`
 	Size        int64        `json:"size,omitzero"`
+	Icons       []Icon       `json:"icons,omitempty"`
 }
 
 // A ResourceTemplate is an entry of resources/templates/list.
@@ -26,6 +27,14 @@ type ResourceTemplate struct {
 	Description string       `json:"description,omitzero"`
 	MIMEType    string       `json:"mimeType,omitzero"`
 	Annotations *Annotations `json:"annotations,omitzero"`
+	Icons       []Icon       `json:"icons,omitempty"`
+}
+
+// A ServerTemplate is a resource template and what suggests values of its
+// variables.
+type ServerTemplate struct {
+	ResourceTemplate
+	Complete CompleteFunc // may be nil
 }
 
 // ResourceContents is what one resource holds: Text or Blob.
@@ -45,7 +54,7 @@ type ReadResult struct {
 // A ResourceSource serves resources. Its methods are called concurrently.
 type ResourceSource interface {
 	// Templates returns the templates of its resources, always the same.
-	Templates() []ResourceTemplate
+	Templates() []ServerTemplate
 	// List returns at most limit resources in the order of their URIs, from
 	// the first one after the URI after.
 	List(ctx context.Context, call *Call, after string, limit int) ([]Resource, error)

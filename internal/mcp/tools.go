@@ -16,6 +16,7 @@ type Tool struct {
 	InputSchema  jsontext.Value   `json:"inputSchema"`
 	OutputSchema jsontext.Value   `json:"outputSchema,omitzero"`
 	Annotations  *ToolAnnotations `json:"annotations,omitzero"`
+	Icons        []Icon           `json:"icons,omitempty"`
 }
 
 // ToolAnnotations say what a tool does to its environment. A nil pointer leaves

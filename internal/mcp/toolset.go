@@ -8,4 +8,13 @@ type Toolset struct {
 	Tools        []ServerTool
 	Prompts      []ServerPrompt
 	Resources    ResourceSource // nil when it has none
+
+	// ResourceListCache says how long and for whom clients may keep pages of
+	// resources/list as far as they depend on Resources. A page of several
+	// toolsets has the strictest of their hints. Zero: private and stale at once.
+	ResourceListCache Cache
+
+	// Logs says that its handlers use Call.Log, which else sends nothing: a
+	// server that logs has to declare it.
+	Logs bool
 }

@@ -141,7 +141,7 @@ func (h *Handler) answer(out *reply, r *http.Request, in entry, body []byte) {
 	}
 	req.Profile, req.Pool = in.door.profile, in.door.pool
 	if req.Profile == mcp.Strict {
-		if no := checkStrict(req, r.Header); no != nil {
+		if no := cmp.Or(checkStrict(req, r.Header), checkStream(req, in.accept)); no != nil {
 			out.refuse(req.ID, no)
 			return
 		}
@@ -163,6 +163,15 @@ func checkStrict(req *mcp.Request, header http.Header) *refusal {
 	err := cmp.Or(checkVersion(header, req), req.ValidateVersion(), checkMethod(header, req), checkName(header, req))
 	if err != nil {
 		return refuseWith(err)
+	}
+	return takeParams(header, req)
+}
+
+// checkStream refuses to listen for a client that takes no events: it would wait
+// for ever for what it cannot be sent.
+func checkStream(req *mcp.Request, accept accepted) *refusal {
+	if req.Method == mcp.MethodListen && !accept.events {
+		return refuse(http.StatusNotAcceptable, "Accept must allow text/event-stream, as the answer is a stream")
 	}
 	return nil
 }

@@ -1,9 +1,8 @@
 package mcphttp
 
 import (
-	"encoding/base64"
+	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/mcpyard/mcpyard/internal/jsonrpc"
 	"github.com/mcpyard/mcpyard/internal/mcp"
@@ -21,18 +20,18 @@ const (
 
 // checkVersion compares the version header with the version in _meta.
 func checkVersion(header http.Header, req *mcp.Request) *jsonrpc.Error {
-	version, err := fieldValue(header, headerVersion)
+	version, err := mcp.HeaderText(headerVersion, header[headerVersion])
 	if err == nil && version != req.Meta.ProtocolVersion {
-		return mismatch(headerVersion, "differs from the protocol version in params._meta")
+		return mcp.HeaderMismatch(headerVersion, "differs from the protocol version in params._meta")
 	}
 	return err
 }
 
 // checkMethod compares the method header with the method.
 func checkMethod(header http.Header, req *mcp.Request) *jsonrpc.Error {
-	method, err := fieldValue(header, headerMethod)
+	method, err := mcp.HeaderText(headerMethod, header[headerMethod])
 	if err == nil && method != req.Method {
-		return mismatch(headerMethod, "differs from the method of the request")
+		return mcp.HeaderMismatch(headerMethod, "differs from the method of the request")
 	}
 	return err
 }
@@ -45,58 +44,39 @@ func checkName(header http.Header, req *mcp.Request) *jsonrpc.Error {
 	if !ok {
 		return nil
 	}
-	field, err := fieldValue(header, headerName)
-	if err != nil {
-		return err
+	name, err := mcp.HeaderValue(headerName, header[headerName])
+	if err == nil && name != target {
+		return mcp.HeaderMismatch(headerName, "differs from the name or uri in params")
 	}
-	name, ok := decodeValue(field)
-	switch {
-	case !ok:
-		return mismatch(headerName, "is not valid Base64")
-	case name != target:
-		return mismatch(headerName, "differs from the name or uri in params")
-	}
-	return nil
+	return err
 }
 
-// fieldValue returns the one value of a header, which must be visible ASCII,
-// spaces and tabs.
-func fieldValue(header http.Header, name string) (string, *jsonrpc.Error) {
-	values := header[name]
-	switch len(values) {
-	case 0:
-		return "", mismatch(name, "is missing")
-	case 1:
-	default:
-		return "", mismatch(name, "occurs more than once")
+// Bounds on the Mcp-Param-* headers of one request, which travel with it.
+const (
+	maxParams      = 64      // headers
+	maxParamsBytes = 8 << 10 // of their names and values
+)
+
+// takeParams puts the headers that mirror arguments into a tools/call, for the
+// one who knows the tool's schema to compare them.
+//
+// Spec: Streamable HTTP, Server Behavior for Custom Headers.
+func takeParams(header http.Header, req *mcp.Request) *refusal {
+	req.Mirrored = true
+	if req.Method != mcp.MethodToolsCall {
+		return nil
 	}
-	value := strings.Trim(values[0], " \t")
-	for _, c := range []byte(value) {
-		if (c < ' ' || c > '~') && c != '\t' {
-			return "", mismatch(name, "has characters outside of visible ASCII")
+	req.ParamHeaders = mcp.ParamHeadersIn(header)
+	count, bytes := 0, 0
+	for name, values := range req.ParamHeaders {
+		for _, value := range values {
+			count++
+			bytes += len(name) + len(value)
 		}
 	}
-	return value, nil
-}
-
-// decodeValue decodes a value between the markers of Base64; a value that lacks
-// one of them stands for itself. ok is false when what is between them is not
-// Base64.
-//
-// Spec: Streamable HTTP, Value Encoding.
-func decodeValue(field string) (value string, ok bool) {
-	rest, opened := strings.CutPrefix(field, "=?base64?")
-	encoded, closed := strings.CutSuffix(rest, "?=")
-	if !opened || !closed {
-		return field, true
+	if count > maxParams || bytes > maxParamsBytes {
+		return refuse(http.StatusRequestHeaderFieldsTooLarge,
+			fmt.Sprintf("more than %d headers %s* or %d bytes in them", maxParams, mcp.HeaderParam, maxParamsBytes))
 	}
-	decoded, err := base64.StdEncoding.Strict().DecodeString(encoded)
-	return string(decoded), err == nil
-}
-
-// mismatch is the error for a header that does not match the body.
-//
-// Spec: Streamable HTTP, Server Validation.
-func mismatch(header, fault string) *jsonrpc.Error {
-	return jsonrpc.Errorf(mcp.CodeHeaderMismatch, "Header mismatch: %s %s", header, fault)
+	return nil
 }

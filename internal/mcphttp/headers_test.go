@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -132,22 +133,50 @@ func encode(s string) string {
 	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
 }
 
-func FuzzDecodeValue(f *testing.F) {
-	for _, seed := range []string{"", "us-west1", "=?base64?SGVsbG8=?=", "=?base64?SGVsbG8?=", "=?base64?=", "=?base64??=", "=?base64?SGVsbG8="} {
-		f.Add(seed)
+// The headers that mirror arguments go along with the request, which alone has
+// them compared.
+func TestParamHeadersAreTaken(t *testing.T) {
+	got := func(t *testing.T, r *http.Request) (req *mcp.Request) {
+		w := do(newHandler(t, func(ctx context.Context, in *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
+			req = in
+			return okay(ctx, in, notify)
+		}, Config{}), r)
+		assert.Equal(t, http.StatusOK, w.Code)
+		return req
 	}
-	f.Fuzz(func(t *testing.T, value string) {
-		got, ok := decodeValue(encode(value))
-		assert.True(t, ok)
-		assert.Equal(t, value, got, "decoding undoes encoding")
+	req := got(t, strictPost())
+	assert.True(t, req.Mirrored)
+	assert.Nil(t, req.ParamHeaders)
 
-		got, ok = decodeValue(value)
-		switch marked := len(value) >= 11 && strings.HasPrefix(value, "=?base64?") && strings.HasSuffix(value, "?="); {
-		case !marked:
-			assert.True(t, ok)
-			assert.Equal(t, value, got, "what is not marked stands for itself")
-		case ok && !strings.ContainsAny(value, "\r\n"): // which base64 skips, and fieldValue refuses
-			assert.Equal(t, value, encode(got), "there is one encoding of a value")
-		}
-	})
+	r := strictPost()
+	r.Header.Set("MCP-PARAM-Region", "us-west1")
+	r.Header["Mcp-Param-Dry-Run"] = []string{"true", "false"}
+	r.Header.Set("Mcp-Parameter", "x")
+	assert.Equal(t, mcp.ParamHeaders{"region": {"us-west1"}, "dry-run": {"true", "false"}}, got(t, r).ParamHeaders)
+
+	r = namedPost("prompts/get", `"name":"p"`, "p")
+	r.Header.Set("Mcp-Param-Region", "us-west1")
+	assert.Nil(t, got(t, r).ParamHeaders, "only tools have such arguments")
+
+	r = post("/rpc", callEcho)
+	r.Header.Set("Mcp-Param-Region", "us-west1")
+	req = got(t, r)
+	assert.False(t, req.Mirrored, "callers of the contract know of no headers")
+	assert.Nil(t, req.ParamHeaders)
+}
+
+func TestParamHeadersAreBounded(t *testing.T) {
+	many, long := strictPost(), strictPost()
+	for i := range maxParams {
+		many.Header.Set(fmt.Sprintf("Mcp-Param-%d", i), "x")
+	}
+	long.Header.Set("Mcp-Param-A", strings.Repeat("x", maxParamsBytes-1))
+	for _, r := range []*http.Request{many, long} {
+		assert.Equal(t, http.StatusOK, do(newHandler(t, okay, Config{}), r).Code)
+		r = r.Clone(t.Context())
+		r.Body = strictPost().Body
+		r.Header.Set("Mcp-Param-B", "x")
+		w := do(newHandler(t, unreachable(t), Config{}), r)
+		assertError(t, w, http.StatusRequestHeaderFieldsTooLarge, jsonrpc.CodeInvalidRequest, "1")
+	}
 }

@@ -21,7 +21,7 @@ func TestStatuses(t *testing.T) {
 		{&jsonrpc.Error{Code: jsonrpc.CodeParseError}, 400, ""},
 		{&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest}, 400, ""},
 		{&jsonrpc.Error{Code: mcp.CodeHeaderMismatch}, 400, ""},
-		{mcp.MissingCapability(map[string]any{"sampling": struct{}{}}), 400, ""},
+		{&jsonrpc.Error{Code: mcp.CodeMissingCapability}, 400, ""},
 		{mcp.UnsupportedVersion("x"), 400, ""},
 		{mcp.MethodNotFound("x"), 404, ""},
 		{mcp.InvalidParams("x"), 200, ""},

@@ -88,17 +88,19 @@ func newLineWriter(out io.Writer) lineWriter {
 	return lineWriter{out: bufio.NewWriter(out)}
 }
 
-// write writes message, which is compact and so has no line ends, if wanted
+// write writes messages, which are compact and so have no line ends, if wanted
 // says so. No other message is written, or wanted, in between.
-func (w *lineWriter) write(message []byte, wanted func() bool) {
+func (w *lineWriter) write(wanted func() bool, messages ...[]byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !wanted() {
 		return
 	}
-	_, _ = w.out.Write(message)
-	_ = w.out.WriteByte('\n')
-	if err := w.out.Flush(); err != nil { // the first error of all three
+	for _, message := range messages {
+		_, _ = w.out.Write(message)
+		_ = w.out.WriteByte('\n')
+	}
+	if err := w.out.Flush(); err != nil { // the first error of all
 		w.fail(fmt.Errorf("write a message: %w", err))
 	}
 }

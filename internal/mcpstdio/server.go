@@ -40,6 +40,11 @@ type Config struct {
 	// Grace is how long what is in flight may take when Run's context ends;
 	// zero means 30 s.
 	Grace time.Duration
+
+	// OnStop is called once no more requests are taken. It ends those that would
+	// not end by themselves, or Run could not return; nil is for a handler that
+	// has none.
+	OnStop func()
 }
 
 func (c Config) withDefaults() Config {
@@ -113,6 +118,9 @@ func (s *Server) Run(ctx context.Context) error {
 	answered := make(chan error, 1)
 	go func() {
 		err := s.take(taking, work)
+		if s.cfg.OnStop != nil {
+			s.cfg.OnStop()
+		}
 		s.calls.Wait()
 		answered <- err
 	}()
@@ -211,18 +219,30 @@ func (s *Server) request(work context.Context, req *mcp.Request) {
 func (s *Server) answer(ctx context.Context, cancel context.CancelCauseFunc, req *mcp.Request) {
 	start := time.Now()
 	res := s.handler.Handle(ctx, req, func(notification []byte) {
-		s.out.write(notification, func() bool { return ctx.Err() == nil })
+		s.out.write(func() bool { return ctx.Err() == nil }, notification)
 	})
-	s.out.write(res.Body, func() bool {
+	s.out.write(func() bool {
 		s.inFlight.remove(req.ID)
 		live := ctx.Err() == nil
 		cancel(nil) // a notification that comes too late finds the request over
 		return live
-	})
+	}, farewell(req, res)...)
 	s.log.LogAttrs(ctx, slog.LevelDebug, "request answered",
 		slog.Int("code", res.Code), slog.Duration("duration", time.Since(start)))
 }
 
+// farewell is what a request ends with: its response, and in front of that of a
+// subscription, which only ends like this if it is the server that ends it, word
+// that the stream within the channel is over.
+//
+// Spec: MCP 2026-07-28, Cancellation.
+func farewell(req *mcp.Request, res *mcp.Response) [][]byte {
+	if req.Method == mcp.MethodListen && res.Code == 0 {
+		return [][]byte{mcp.SubscriptionCancelled(req.ID), res.Body}
+	}
+	return [][]byte{res.Body}
+}
+
 func (s *Server) refuse(id jsonrpc.ID, err *jsonrpc.Error) {
-	s.out.write(mcp.ErrorResponse(id, err).Body, func() bool { return true })
+	s.out.write(func() bool { return true }, mcp.ErrorResponse(id, err).Body)
 }

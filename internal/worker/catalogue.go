@@ -11,6 +11,7 @@ import (
 	"github.com/mcpyard/mcpyard/internal/bus"
 	"github.com/mcpyard/mcpyard/internal/mcp"
 	"github.com/mcpyard/mcpyard/internal/tools/basics"
+	"github.com/mcpyard/mcpyard/internal/tools/everything"
 	"github.com/mcpyard/mcpyard/internal/tools/notes"
 )
 
@@ -25,6 +26,7 @@ func catalogue() []entry {
 	return []entry{
 		{"notes", openNotes},
 		{"basics", func(context.Context, *bus.Conn, bus.Address) (mcp.Toolset, error) { return basics.Toolset(), nil }},
+		{"everything", func(context.Context, *bus.Conn, bus.Address) (mcp.Toolset, error) { return everything.Toolset(), nil }},
 	}
 }
 

@@ -13,9 +13,15 @@ import (
 // A config has the values of the command's flags.
 type config struct {
 	cli.Common
-	toolsets cli.List
-	slots    int
+	toolsets  cli.List
+	slots     int
+	stateKeys string
 }
+
+// StateKeysUsage describes the flag -state-keys, which an ingress with workers of
+// its own has too.
+const StateKeysUsage = "`file` with keys for what clients keep between two rounds of a request, 32 bytes as base64 on each line, " +
+	"the first for sealing; the same for all workers of a pool; empty: a key that they share through NATS"
 
 // parseConfig reads flags, environment and file, and checks all values.
 func parseConfig(args []string, stdout io.Writer) (config, error) {
@@ -24,6 +30,7 @@ func parseConfig(args []string, stdout io.Writer) (config, error) {
 	cfg.Register(fs)
 	fs.Var(&cfg.toolsets, "toolsets", "`names` of the toolsets to serve, with commas, of "+Toolsets())
 	fs.IntVar(&cfg.slots, "slots", 64, "`number` of requests that run at once")
+	fs.StringVar(&cfg.stateKeys, "state-keys", "", StateKeysUsage)
 	if err := cli.Parse(fs, args, stdout); err != nil {
 		return config{}, err
 	}
@@ -48,6 +55,7 @@ func (c config) worker() Config {
 			Grace:   c.Grace,
 			Version: cli.Version,
 		},
-		Toolsets: c.toolsets,
+		Toolsets:  c.toolsets,
+		StateKeys: c.stateKeys,
 	}
 }

@@ -17,7 +17,8 @@ import (
 // A Config says what a worker serves and how.
 type Config struct {
 	bus.ConsumerConfig
-	Toolsets []string // names from the catalogue
+	Toolsets  []string // names from the catalogue
+	StateKeys string   // file with the keys for request state; empty: shared through NATS
 }
 
 // New puts a worker together. It opens the toolsets, which may create what they
@@ -27,12 +28,19 @@ func New(ctx context.Context, conn *bus.Conn, cfg Config, log *slog.Logger) (*bu
 	if err != nil {
 		return nil, err
 	}
+	keys, err := openKeys(ctx, conn, cfg.Realm, cfg.StateKeys, log)
+	if err != nil {
+		return nil, err
+	}
 	dispatcher, err := dispatch.New(dispatch.Config{
+		State:    keys,
 		Server:   mcp.Implementation{Name: "mcpyard", Version: cfg.Version},
 		Toolsets: toolsets,
+		Events:   bus.NewPublisher(conn, cfg.Address, log).Publish,
 	}, log)
 	if err != nil {
 		return nil, fmt.Errorf("build the dispatcher: %w", err)
 	}
+	cfg.Catalogue = dispatcher.Digest()
 	return bus.NewConsumer(conn, mcp.Chain(dispatcher, dispatch.Log(log)), cfg.ConsumerConfig, log)
 }

@@ -52,5 +52,10 @@ func (s store) runCreate(ctx context.Context, call *mcp.ToolCall, in createArgum
 	if len(in.Body) > maxBody {
 		return note{}, fmt.Errorf("the body has %d bytes, at most %d are allowed", len(in.Body), maxBody)
 	}
-	return s.create(ctx, note{Title: in.Title, Body: in.Body, Tag: in.Tag, Owner: call.Principal})
+	n, err := s.create(ctx, note{Title: in.Title, Body: in.Body, Tag: in.Tag, Owner: call.Principal})
+	if err != nil {
+		return note{}, err
+	}
+	call.Publish(mcp.ResourcesListChanged())
+	return n, nil
 }

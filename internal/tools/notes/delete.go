@@ -88,13 +88,14 @@ func (s store) runDelete(ctx context.Context, call *mcp.ToolCall, in deleteArgum
 	if err != nil {
 		return deletion{}, fmt.Errorf("delete note: %w", err)
 	}
+	call.Publish(mcp.ResourcesListChanged())
+	call.Publish(mcp.ResourceUpdated(n.uri())) // who listens for the note learns that it is gone when they read it
 	return deletion{ID: n.ID, Deleted: true, Message: "The note was deleted."}, nil
 }
 
 func askToDelete(n note) *mcp.InputRequired {
-	form := mcp.Elicit(confirmID, fmt.Sprintf("Delete the note %q for good?", n.Title), map[string]any{
-		confirmID: map[string]any{"type": "boolean", "title": "Delete the note", "default": false},
-	}, confirmID)
+	form := mcp.Form(confirmID, fmt.Sprintf("Delete the note %q for good?", n.Title),
+		mcp.Field{Name: confirmID, Type: mcp.BooleanField, Title: "Delete the note", Default: false, Required: true})
 	return &mcp.InputRequired{Requests: []mcp.InputRequest{form}}
 }
 

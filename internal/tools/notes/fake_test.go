@@ -134,6 +134,7 @@ type caller struct {
 	rig
 	principal string
 	responses mcp.InputResponses
+	events    func(mcp.Event)
 }
 
 func (r rig) as(principal string) caller { return caller{rig: r, principal: principal} }
@@ -152,7 +153,7 @@ func (c caller) run(t testing.TB, name string, arguments map[string]any, out any
 	require.NoError(t, err)
 	require.NoError(t, validate(t, tool.InputSchema, string(text)))
 	result, err := tool.Run(t.Context(), &mcp.ToolCall{
-		Call:      &mcp.Call{Principal: c.principal, InputResponses: c.responses},
+		Call:      &mcp.Call{Principal: c.principal, InputResponses: c.responses, Events: c.events},
 		Arguments: text,
 	})
 	if err != nil {

@@ -22,7 +22,8 @@ func (s store) reviewPrompt() mcp.ServerPrompt {
 				Required:    true,
 			}},
 		},
-		Get: s.getReview,
+		Get:      s.getReview,
+		Complete: s.completeID,
 	}
 }
 

@@ -20,13 +20,16 @@ type resources struct{ store store }
 var _ mcp.ResourceSource = resources{}
 
 // Templates returns the one template of all notes.
-func (resources) Templates() []mcp.ResourceTemplate {
-	return []mcp.ResourceTemplate{{
-		URITemplate: scheme + "{id}",
-		Name:        "note",
-		Title:       "Note",
-		Description: "The body of the note with that id.",
-		MIMEType:    mimeType,
+func (r resources) Templates() []mcp.ServerTemplate {
+	return []mcp.ServerTemplate{{
+		ResourceTemplate: mcp.ResourceTemplate{
+			URITemplate: scheme + "{id}",
+			Name:        "note",
+			Title:       "Note",
+			Description: "The body of the note with that id.",
+			MIMEType:    mimeType,
+		},
+		Complete: r.store.completeID,
 	}}
 }
 

@@ -1,0 +1,32 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/mcpyard/mcpyard/internal/mcp"
+)
+
+// addSubscriptions adds subscriptions/listen where there are events to listen
+// for.
+func (d *Dispatcher) addSubscriptions(c *catalogue) {
+	if d.events == nil || len(c.tools)+len(c.prompts)+len(c.sources) == 0 {
+		return
+	}
+	declared := d.capabilities(c)
+	d.strict[mcp.MethodListen] = func(_ context.Context, req *mcp.Request, _ mcp.NotifyFunc) (result, error) {
+		return honour(req, declared)
+	}
+}
+
+// honour answers subscriptions/listen with the part of the filter that the
+// catalogue can honour, and is done: the stream is held by the ingress, so that
+// it takes no slot of a worker for as long as it lasts.
+//
+// Spec: MCP 2026-07-28, Subscriptions, Acknowledgment.
+func honour(req *mcp.Request, declared mcp.ServerCapabilities) (result, error) {
+	filter, refusal := mcp.ParseSubscriptionFilter(req.Params.Notifications)
+	if refusal != nil {
+		return result{}, refusal
+	}
+	return encode(mcp.ListenResult{Notifications: filter.Honoured(declared)}, nil)
+}

@@ -1,0 +1,189 @@
+package mcp
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+)
+
+// InputResponses has a client's answers, by the id of the input request. Their
+// content is whatever the client sent; answers that were not asked for are to
+// be ignored, and missing ones asked for again.
+type InputResponses map[string]jsontext.Value
+
+func parseInputResponses(raw jsontext.Value) (InputResponses, *jsonrpc.Error) {
+	if IsAbsent(raw) {
+		return nil, nil
+	}
+	var responses InputResponses
+	if err := json.Unmarshal(raw, &responses); err != nil {
+		return nil, InvalidParams("inputResponses must be an object")
+	}
+	return responses, nil
+}
+
+// Input returns nil once the client has answered all requests with what they ask
+// for; a form that was declined is answered. Otherwise it returns the error that
+// asks for what is missing. The answers that are there come back with it, so
+// that a handler may ask for one thing after the other and the user is never
+// asked twice.
+func (c *Call) Input(requests ...InputRequest) error {
+	var missing []InputRequest
+	for _, r := range requests {
+		if r.answered(c.InputResponses) {
+			c.answered = append(c.answered, r.ID)
+		} else {
+			missing = append(missing, r)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return &InputRequired{Requests: missing}
+}
+
+// Restore gives the call answers from earlier rounds; newer ones win.
+func (c *Call) Restore(earlier InputResponses) {
+	for id, answer := range earlier {
+		if _, newer := c.InputResponses[id]; !newer {
+			if c.InputResponses == nil {
+				c.InputResponses = make(InputResponses)
+			}
+			c.InputResponses[id] = answer
+		}
+	}
+}
+
+// Answered returns the answers that Input has accepted, which must not get lost
+// between two rounds.
+func (c *Call) Answered() InputResponses {
+	kept := make(InputResponses, len(c.answered))
+	for _, id := range c.answered {
+		kept[id] = c.InputResponses[id]
+	}
+	return kept
+}
+
+// answered tells whether responses has an answer to r of the kind that it needs.
+func (r InputRequest) answered(responses InputResponses) (ok bool) {
+	switch r.Method {
+	case "":
+		_, ok = responses.Text(r.ID)
+	case MethodElicit:
+		var form ElicitResult
+		form, ok = responses.Elicited(r.ID)
+		ok = ok && (!form.Accepted() || r.fits(form.Content))
+	case MethodCreateMessage:
+		_, ok = responses.Sampled(r.ID)
+	case MethodListRoots:
+		_, ok = responses.Roots(r.ID)
+	}
+	return ok
+}
+
+// fits tells whether content is the form filled in.
+func (r InputRequest) fits(content map[string]jsontext.Value) bool {
+	return !slices.ContainsFunc(r.fields, func(f Field) bool { return !f.accepts(content[f.Name]) })
+}
+
+// An ElicitResult is a client's answer to a form or visit.
+//
+// Spec: schema, ElicitResult.
+type ElicitResult struct {
+	Action  string                    `json:"action"`
+	Content map[string]jsontext.Value `json:"content"`
+}
+
+// Accepted tells whether the user filled the form in, or agreed to the visit.
+func (e ElicitResult) Accepted() bool { return e.Action == "accept" }
+
+// Elicited returns the answer to the form or visit id; ok is false when there is
+// none of that shape.
+func (r InputResponses) Elicited(id string) (result ElicitResult, ok bool) {
+	if !r.decode(id, &result) {
+		return ElicitResult{}, false
+	}
+	switch result.Action {
+	case "accept", "decline", "cancel":
+		return result, true
+	}
+	return ElicitResult{}, false
+}
+
+// Text returns the answer to the plain question id: the string itself, or that
+// of the form which the question was shown as.
+func (r InputResponses) Text(id string) (answer string, ok bool) {
+	if answer, ok = Text(r[id]); ok {
+		return answer, true
+	}
+	if form, ok := r.Elicited(id); ok && form.Accepted() {
+		return Text(form.Content[id])
+	}
+	return "", false
+}
+
+// A SamplingResult is what the client's model answered.
+//
+// Spec: schema, CreateMessageResult.
+type SamplingResult struct {
+	Role       string         `json:"role"`
+	Model      string         `json:"model"`
+	StopReason string         `json:"stopReason"`
+	Content    jsontext.Value `json:"content"` // a block or several
+}
+
+// Text is the text of the answer's first block that has one.
+func (s SamplingResult) Text() string {
+	var blocks []Content
+	if s.Content.Kind() == '{' {
+		blocks = make([]Content, 1)
+		if json.Unmarshal(s.Content, &blocks[0]) != nil {
+			return ""
+		}
+	} else if json.Unmarshal(s.Content, &blocks) != nil {
+		return ""
+	}
+	for _, b := range blocks {
+		if b.Text != nil {
+			return *b.Text
+		}
+	}
+	return ""
+}
+
+// Sampled returns the answer to the sampling request id; ok is false when there
+// is none of that shape.
+func (r InputResponses) Sampled(id string) (result SamplingResult, ok bool) {
+	if !r.decode(id, &result) || result.Role == "" || IsAbsent(result.Content) {
+		return SamplingResult{}, false
+	}
+	return result, true
+}
+
+// A Root is a directory or file that the client lets the server work in.
+//
+// Spec: schema, Root.
+type Root struct {
+	URI  string `json:"uri"`
+	Name string `json:"name,omitzero"`
+}
+
+// Roots returns the answer to the request for roots id; ok is false when there
+// is none of that shape.
+func (r InputResponses) Roots(id string) (roots []Root, ok bool) {
+	var result struct {
+		Roots []Root `json:"roots"`
+	}
+	if !r.decode(id, &result) || result.Roots == nil {
+		return nil, false
+	}
+	return result.Roots, true
+}
+
+func (r InputResponses) decode(id string, v any) bool {
+	raw, ok := r[id]
+	return ok && raw.Kind() == '{' && json.Unmarshal(raw, v) == nil
+}
