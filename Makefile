@@ -4,7 +4,7 @@ GOLANGCI_LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2
 GOVULNCHECK   = go run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME     ?= 10s
 
-.PHONY: all help build fmt tidy lint test race fuzz bench load vuln
+.PHONY: all help build fmt tidy lint test race fuzz bench conformance load vuln
 all: fmt tidy lint race ## what CI checks
 
 help: ## this list
@@ -36,6 +36,9 @@ fuzz: ## each fuzz target for FUZZTIME
 
 bench: ## the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
+
+conformance: ## the official conformance suite, from npm, against the built commands
+	go run ./test/conformance
 
 load: ## short calls beside long ones, against a plain queue group
 	go run ./test/load/mixed

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpyard/mcpyard/test/wire"
 )
 
 // A caller sends requests to an ingress over HTTP. It may be used concurrently.
@@ -85,6 +87,7 @@ func (p post) in(pool string) post {
 // A stream is the response to a post while it is read.
 type stream struct {
 	*http.Response
+	post  post
 	lines *bufio.Scanner
 }
 
@@ -105,7 +108,7 @@ func (c *caller) open(ctx context.Context, p post) (*stream, error) {
 	}
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, 8<<20)
-	return &stream{Response: res, lines: lines}, nil
+	return &stream{Response: res, post: p, lines: lines}, nil
 }
 
 // next returns the next message, of an event or the whole body; ok is false at
@@ -135,8 +138,19 @@ func (s *stream) rest() (answer, error) {
 		if !ok {
 			return a, s.lines.Err()
 		}
+		if err := s.check(message); err != nil {
+			return a, fmt.Errorf("%s: %w", message, err)
+		}
 		a.messages = append(a.messages, message)
 	}
+}
+
+// check holds a message of the strict profile against the published schema.
+func (s *stream) check(message []byte) error {
+	if !strings.HasPrefix(s.post.path, "/mcp") {
+		return nil
+	}
+	return wire.Validate(s.post.header["Mcp-Method"], message)
 }
 
 // send sends p and returns the answer.

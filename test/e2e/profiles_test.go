@@ -122,7 +122,7 @@ func strictRows() []row {
 		{"unknown tool", tool("burn", `{}`), http.StatusOK, failure(-32602, "Unknown tool: burn", ""), false},
 		{"required argument missing", tool("divide", `{"a":1}`), http.StatusOK, complete(text("Missing required argument: b") + `,"isError":true`), false},
 		{"input required", tool("delete_resource", `{"name":"a"}`), http.StatusOK, stamped("input_required", fmt.Sprintf(form, question)), false},
-		{"input from a client that has none", unable, http.StatusBadRequest, failure(-32021, "Missing required client capability: elicitation", `{"requiredCapabilities":{"elicitation":{}}}`), false},
+		{"input from a client that has none", unable, http.StatusBadRequest, failure(-32021, "Missing required client capability: elicitation", `{"requiredCapabilities":{"elicitation":{"form":{}}}}`), false},
 		{"success with text", tool("echo", `{"text":"Grüße"}`), http.StatusOK, complete(text("Grüße") + `,"isError":false`), false},
 		{"success with a number", tool("calculate_sum", `{"a":0.1,"b":0.2}`), http.StatusOK, complete(text("0.3") + `,"isError":false`), false},
 		{"handler error", tool("divide", `{"a":1,"b":0}`), http.StatusOK, complete(text("Error: division by zero") + `,"isError":true`), false},
@@ -182,7 +182,7 @@ func TestListsAreTheSameFromEveryWorker(t *testing.T) {
 		post post
 		has  []string
 	}{
-		{strict("server/discover", "", ""), []string{`"supportedVersions":["2026-07-28"]`, `"tools":{}`, `"resources":{}`, `"prompts":{}`, `"instructions":"echo, `}},
+		{strict("server/discover", "", ""), []string{`"supportedVersions":["2026-07-28"]`, `"tools":{"listChanged":true}`, `"resources":{"subscribe":true,"listChanged":true}`, `"prompts":{"listChanged":true}`, `"instructions":"echo, `}},
 		{strict("tools/list", "", ""), names(tools)},
 		{contract("tools/list", ""), names(tools)},
 		{strict("resources/templates/list", "", ""), []string{`"uriTemplate":"notes://{id}"`}},
