@@ -17,6 +17,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// restoreWithin bounds the wait for the server to take subscriptions again.
+const restoreWithin = 2 * time.Second
+
 // A ConnConfig says how to reach NATS.
 type ConnConfig struct {
 	URL         string        // one or several, separated by commas
@@ -150,6 +153,12 @@ func (c *Conn) reconnected(nc *nats.Conn) {
 	c.mu.Lock()
 	restored := slices.Clone(c.restored)
 	c.mu.Unlock()
+	if len(restored) == 0 {
+		return
+	}
+	// The subscriptions have been sent, but the server may not have read them yet.
+	// Should the connection be lost meanwhile, this is called again.
+	_ = nc.FlushTimeout(restoreWithin)
 	for _, f := range restored {
 		(*f)()
 	}

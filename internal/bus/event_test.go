@@ -98,7 +98,8 @@ func TestMalformedEventsAreIgnored(t *testing.T) {
 	assert.Empty(t, events)
 }
 
-// What was lost with the connection is not known, so that there was a gap is.
+// What was lost with the connection is not known, so that there was a gap is. An
+// event after that is not lost: the subscriptions are back by then.
 func TestGap(t *testing.T) {
 	s := bustest.StartServer(t)
 	conn := bustest.ConnectIngress(t, s)
@@ -112,7 +113,6 @@ func TestGap(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, conn.ForceReconnect())
 	receive(t, gaps)
-	require.NoError(t, conn.Flush()) // the subscriptions are back
 	publisher(t, s, address).Publish(mcp.ToolsListChanged())
 	receive(t, events)
 

@@ -46,6 +46,7 @@ func TestMeasure(t *testing.T) {
 		"a tree":             {`"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}}`, cost{1, 2, 2, 2}, costLevels},
 		"a map of itself":    {`"properties":{"a":{"$ref":"#"}},"additionalProperties":{"$ref":"#"}`, cost{1, 2, 2, 2}, costLevels},
 		"a dynamic tree":     {`"$dynamicAnchor":"n","properties":{"child":{"$dynamicRef":"#n"}}`, cost{1, 2, 2, 2}, costLevels},
+		"behind dynamic ref": {`"$dynamicRef":"#d","$defs":{"d":{"$dynamicAnchor":"d","allOf":[{},{}],"properties":{"a":{}}}}`, cost{4, 1}, 2},
 		"two alternatives":   {`"anyOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]`, cost{3, 8, 16, 32}, 23},
 		"itself, in place":   {`"$defs":{"d":{"$ref":"#/$defs/d"}},"properties":{"a":{"$ref":"#/$defs/d"}}`, cost{1, 2}, 2},
 		"through in place":   {`"allOf":[{"$ref":"#/$defs/d"}],"$defs":{"d":{"properties":{"a":{"$ref":"#"}}}}`, cost{3, 4, 4}, costLevels},

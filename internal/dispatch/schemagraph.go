@@ -55,6 +55,9 @@ func (g *schemaGraph) explore(s *jsonschema.Schema) {
 	for _, child := range l.all() {
 		g.explore(child)
 	}
+	if s.DynamicRef != nil { // which may be all that leads there
+		g.explore(s.DynamicRef.Ref)
+	}
 }
 
 // visit puts s, and before it what it applies in place, at the end of the order.

@@ -66,8 +66,11 @@ func (d *Dispatcher) suspend(req *mcp.Request, call *mcp.Call, ask *mcp.InputReq
 	if err != nil {
 		return nil, fmt.Errorf("encode request state: %w", err)
 	}
-	if len(plain) > maxState {
-		return nil, fmt.Errorf("request state of %d bytes, at most %d can be kept", len(plain), maxState)
+	switch {
+	case len(left.State) > maxState:
+		return nil, fmt.Errorf("request state of %d bytes, at most %d can be kept", len(left.State), maxState)
+	case len(plain) > maxState: // which is the client's doing
+		return nil, mcp.InvalidParams("inputResponses: %d bytes with what is kept of earlier ones, at most %d are allowed", len(plain), maxState)
 	}
 	return &mcp.InputRequired{Requests: ask.Requests, State: d.state.Seal(plain, purpose(req))}, nil
 }

@@ -116,6 +116,15 @@ func TestStateOfAnotherRequestIsRefused(t *testing.T) {
 	}
 }
 
+// A client whose answers cannot be kept learns that, and nothing is logged as a
+// fault of the tool.
+func TestAnswersTooLargeToKeep(t *testing.T) {
+	i := newInterviewer(t, seal.NewKey(), time.Now())
+	o := i.call(t, "interview", `{}`, fmt.Sprintf(`{"name":%q}`, strings.Repeat("n", 64<<10)), "")
+	require.NotNil(t, o.Error)
+	assert.Equal(t, jsonrpc.CodeInvalidParams, o.Error.Code)
+}
+
 func TestStateNeedsKeys(t *testing.T) {
 	d := newDispatcher(t, dispatch.Config{Toolsets: []mcp.Toolset{{Tools: []mcp.ServerTool{tool("interview", anyObject, interview)}}}})
 	i := &interviewer{Dispatcher: d}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func (e *InputRequired) Error() string {
 // as JSON and without the members that every result has. The error is a
 // *jsonrpc.Error, -32021, if the client did not declare that it can answer: this
 // is the one place that guards all handlers. Any other error is the handler's
-// fault: it asked for nothing and has no state.
+// fault: it asked for nothing and has no state, or used an id twice.
 func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities) (any, error) {
 	if profile == Contract {
 		return contractInputRequired{
@@ -59,6 +60,9 @@ func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities)
 		r = r.strict()
 		if !capabilities.cover(r) {
 			missing.add(r)
+		}
+		if _, taken := requests[r.ID]; taken {
+			return nil, fmt.Errorf("a handler asked for two inputs with the id %s", shorten(r.ID))
 		}
 		requests[r.ID] = strictInputRequest{Method: r.Method, Params: r.Params}
 	}

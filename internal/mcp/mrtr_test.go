@@ -104,6 +104,13 @@ func TestInputRequiredThatAsksForNothing(t *testing.T) {
 	assert.NotErrorAs(t, err, &shown, "the cause is logged, and the client is told of an internal error")
 }
 
+// The keys of the requests are unique, so that one of the two would get lost.
+func TestInputRequiredThatUsesAnIDTwice(t *testing.T) {
+	asked := mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Ask("a", "Who?"), mcp.Ask("a", "How old?")}}
+	_, err := asked.Result(mcp.Strict, mcp.ClientCapabilities{ElicitationForm: true})
+	assert.EqualError(t, err, "a handler asked for two inputs with the id a")
+}
+
 func TestRequire(t *testing.T) {
 	visit := mcp.Visit("v", "Look", "https://example.com")
 	tools := mcp.Sample("s", mcp.SamplingParams{ToolChoice: &mcp.ToolChoice{Mode: "auto"}})

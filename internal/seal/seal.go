@@ -124,7 +124,7 @@ func (r *Keyring) Open(sealed string, purpose []byte) ([]byte, error) {
 		}
 		message, err := k.aead.Open(nil, nonce, ciphertext, purpose)
 		if err != nil {
-			return nil, ErrInvalid
+			continue // ids are short: another key may have the same
 		}
 		if r.now().UnixMilli() > int64(binary.BigEndian.Uint64(message)) { //nolint:gosec // as written by Seal
 			return nil, ErrInvalid

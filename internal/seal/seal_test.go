@@ -1,6 +1,8 @@
 package seal_test
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +35,18 @@ func TestRoundTrip(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, plain, string(opened))
 	}
+}
+
+// Two keys whose ids are the same, found by trying numbers.
+func TestKeysWithTheSameID(t *testing.T) {
+	var keys [2]string
+	for i, number := range []uint32{7548, 28444} {
+		keys[i] = base64.StdEncoding.EncodeToString(append(binary.BigEndian.AppendUint32(nil, number), make([]byte, 28)...))
+	}
+	sealed := ring(t, noon, keys[1]).Seal([]byte("x"), nil)
+	opened, err := ring(t, noon, keys[0], keys[1]).Open(sealed, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "x", string(opened))
 }
 
 func TestNothingIsSealedTwiceAlike(t *testing.T) {
