@@ -4,7 +4,7 @@ GOLANGCI_LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2
 GOVULNCHECK   = go run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME     ?= 10s
 
-.PHONY: all help build fmt tidy lint test race fuzz bench conformance load vuln
+.PHONY: all help build fmt tidy lint test race fuzz bench conformance clients load vuln
 all: fmt tidy lint race ## what CI checks
 
 help: ## this list
@@ -39,6 +39,9 @@ bench: ## the Go benchmarks
 
 conformance: ## the official conformance suite, from npm, against the built commands
 	go run ./test/conformance
+
+clients: ## the official TypeScript client, from npm, against the built ingress
+	go run ./test/clients
 
 load: ## short calls beside long ones, against a plain queue group
 	go run ./test/load/mixed

@@ -43,6 +43,7 @@ var mayImport = map[string]string{
 	"cmd/ingress":               "internal/cli internal/ingress",
 	"test/load/mixed":           "internal/actor internal/bus internal/bus/embedded internal/mcp",
 	"test/conformance":          "",
+	"test/clients":              "",
 	"test/wire":                 "",
 	"test/arch":                 "",
 	"test/e2e":                  "",
