@@ -68,6 +68,7 @@ type Client struct {
 	subs   []*nats.Subscription
 	unhook func() // ends what OpenClient has asked of conn
 	lastID atomic.Uint64
+	under  sync.WaitGroup // requests in Handle
 
 	mu       sync.Mutex // guards what follows
 	pools    map[string]*pool
@@ -78,7 +79,7 @@ type Client struct {
 var _ mcp.Handler = (*Client)(nil)
 
 // OpenClient starts to listen for adverts, replies and events. Close ends that;
-// nothing may be in Handle then.
+// no request may come to Handle any more.
 func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error) {
 	cfg = cfg.withDefaults()
 	if err := (Address{Realm: cfg.Realm, Pool: "default"}).Validate(); err != nil {
@@ -116,10 +117,24 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 	return c, nil
 }
 
-// Close stops listening.
+// Close stops listening. Requests whose context has just ended have a moment to
+// tell their workers.
 func (c *Client) Close() error {
 	c.unhook()
+	ended := make(chan struct{})
+	go func() {
+		c.under.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(lastWords):
+		c.log.Warn("requests are still under way")
+	}
 	var errs []error
+	if up, _ := c.conn.Up(); up && !c.conn.IsClosed() {
+		errs = append(errs, c.conn.FlushTimeout(lastWords))
+	}
 	for _, sub := range c.subs {
 		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 			errs = append(errs, err)
@@ -142,6 +157,8 @@ func (c *Client) Workers(pool string) int {
 // Handle has req answered by a worker. The response is an error of its own if
 // there is no worker, no free slot in time, or no answer before the deadline.
 func (c *Client) Handle(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
+	c.under.Add(1)
+	defer c.under.Done()
 	if limit := c.conn.MaxPayload(); int64(len(req.Raw)) > limit-maxOverhead {
 		return mcp.ErrorResponse(req.ID, mcp.MessageTooLarge("request", limit-maxOverhead))
 	}
