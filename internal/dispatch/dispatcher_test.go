@@ -53,7 +53,7 @@ func TestNewReportsAllProblems(t *testing.T) {
 		`tool "no_schema": it has no input schema`,
 		`tool "both": input schema: its type must be "object"`,
 		`output schema: it must be an object`,
-		`tool "duplicates": input schema: jsontext: duplicate object member name "type"`,
+		`tool "duplicates": input schema: ambiguous JSON: member "type" occurs twice`,
 		`prompt "no_function": it has no function`,
 		`prompt "same" is registered twice`,
 		`resource template "a://{b}" is registered twice`,

@@ -39,7 +39,7 @@ func (o output) result(profile mcp.Profile) (result, error) {
 func (o output) textObject(profile mcp.Profile) []byte {
 	dst := make([]byte, 0, len(o.text)+len(o.Structured)+128)
 	dst = append(dst, `{"content":[{"type":"text","text":`...)
-	dst, _ = jsontext.AppendQuote(dst, o.text) // an error only tells that bytes were replaced
+	dst = jsonrpc.AppendString(dst, o.text)
 	dst = append(dst, `}]`...)
 	if profile == mcp.Strict && o.Structured != nil {
 		dst = append(dst, `,"structuredContent":`...)

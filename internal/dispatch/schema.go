@@ -86,7 +86,7 @@ func decodeSchema(raw jsontext.Value) (map[string]any, error) {
 	case objects > maxSubschemas:
 		return nil, fmt.Errorf("it has more than %d subschemas", maxSubschemas)
 	}
-	value, err := decode(raw)
+	value, err := decodeValue(raw)
 	if err != nil {
 		return nil, err
 	}

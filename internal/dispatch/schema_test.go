@@ -19,7 +19,7 @@ func TestCompileInputRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ schema, want string }{
 		"nothing":             {``, `it has no input schema`},
 		"no JSON":             {`{"type"`, `input schema: `},
-		"two values":          {`{"type":"object"} {}`, `input schema: more than one JSON value`},
+		"two values":          {`{"type":"object"} {}`, `input schema: not valid JSON: unexpected text after the value`},
 		"null":                {`null`, `input schema: it must be an object`},
 		"boolean":             {`true`, `input schema: it must be an object`},
 		"no type":             {`{}`, `input schema: its type must be "object"`},

@@ -1,15 +1,15 @@
 package dispatch
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcpyard/mcpyard/internal/strictjson"
 )
 
 // Bounds on the numbers that a schema is applied to. Validation computes with
@@ -22,80 +22,66 @@ const (
 // decodeValue decodes raw, one JSON value, to what a schema validates: as
 // encoding/json does into an any, but with each number as a json.Number, so that
 // no digit gets lost. An error names the place of what it refuses, and no value.
-//
-// Names that occur twice are found by whoever made raw, the parser of requests
-// or the encoder of outputs, and not looked for again.
-func decodeValue(raw jsontext.Value) (any, error) {
-	return decode(raw, jsontext.AllowDuplicateNames(true))
+func decodeValue(raw jsontext.Value) (value any, err error) {
+	err = strictjson.Parse(raw, func(r *strictjson.Reader) error {
+		value, err = read(r)
+		return err
+	})
+	if number, ok := errors.AsType[*numberError](err); ok {
+		return nil, number
+	}
+	return value, err
 }
 
-func decode(raw jsontext.Value, opts ...jsontext.Options) (any, error) {
-	d := decoder{jsontext.NewDecoder(bytes.NewBuffer(raw), opts...)}
-	value, err := d.value()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("more than one JSON value")
-	}
-	return value, nil
-}
-
-type decoder struct{ *jsontext.Decoder }
-
-func (d decoder) value() (any, error) {
-	token, err := d.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	switch token.Kind() {
+func read(r *strictjson.Reader) (any, error) {
+	switch r.Kind() {
 	case '{':
-		return d.object()
+		return readObject(r)
 	case '[':
-		return d.array()
+		return readArray(r)
 	case '"':
-		return token.String(), nil
-	case '0':
-		return d.number(token.String())
-	case 't', 'f':
-		return token.Bool(), nil
+		text, _, err := r.Text()
+		return text, err
 	}
-	return nil, nil //nolint:nilnil // JSON's null
+	raw, err := r.Value()
+	if err != nil {
+		return nil, err
+	}
+	switch raw[0] {
+	case 't', 'f':
+		return raw[0] == 't', nil
+	case 'n':
+		return nil, nil //nolint:nilnil // JSON's null
+	}
+	return readNumber(string(raw))
 }
 
-func (d decoder) object() (any, error) {
+func readObject(r *strictjson.Reader) (any, error) {
 	object := map[string]any{}
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		key := name.String()
-		if object[key], err = d.value(); err != nil {
-			return nil, err
-		}
-	}
-	_, err := d.ReadToken()
+	_, err := r.Members(func(name []byte) (err error) {
+		key := string(name)
+		object[key], err = read(r)
+		return within(err, key)
+	})
 	return object, err
 }
 
-func (d decoder) array() (any, error) {
+func readArray(r *strictjson.Reader) (any, error) {
 	array := []any{}
-	for d.PeekKind() != ']' {
-		element, err := d.value()
+	_, err := r.Array(func() error {
+		element, err := read(r)
 		if err != nil {
-			return nil, err
+			return within(err, strconv.Itoa(len(array)))
 		}
 		array = append(array, element)
-	}
-	_, err := d.ReadToken()
+		return nil
+	})
 	return array, err
 }
 
-func (d decoder) number(text string) (any, error) {
+func readNumber(text string) (any, error) {
 	if len(text) > maxNumberLength || !boundedExponent(text) {
-		return nil, fmt.Errorf("the number at %q is out of range: at most %d characters and an exponent between -%d and %d are supported",
-			shorten(string(d.StackPointer())), maxNumberLength, maxExponent, maxExponent)
+		return nil, &numberError{}
 	}
 	return json.Number(text), nil
 }
@@ -107,4 +93,21 @@ func boundedExponent(number string) bool {
 	}
 	exponent, err := strconv.Atoi(number[i+1:])
 	return err == nil && -maxExponent <= exponent && exponent <= maxExponent
+}
+
+// A numberError tells where a number is out of range.
+type numberError struct{ pointer jsontext.Pointer }
+
+// within adds to the place that err names, if it names one, that it is in the
+// member or element of that name.
+func within(err error, name string) error {
+	if number, ok := err.(*numberError); ok { //nolint:errorlint // from read, which wraps nothing
+		number.pointer = jsontext.Pointer("").AppendToken(name) + number.pointer
+	}
+	return err
+}
+
+func (e *numberError) Error() string {
+	return fmt.Sprintf("the number at %q is out of range: at most %d characters and an exponent between -%d and %d are supported",
+		shorten(string(e.pointer)), maxNumberLength, maxExponent, maxExponent)
 }

@@ -2,9 +2,12 @@ package jsonrpc
 
 import (
 	stdjson "encoding/json"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcpyard/mcpyard/internal/strictjson"
 )
 
 // Marshal encodes v compactly and always to the same bytes. Strings that are
@@ -47,7 +50,7 @@ func AppendError(dst []byte, id ID, e *Error) []byte {
 // encoded JSON object, to dst.
 func AppendNotification(dst []byte, method string, params []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
-	dst = appendString(dst, method)
+	dst = AppendString(dst, method)
 	dst = append(dst, `,"params":`...)
 	dst = append(dst, params...)
 	return append(dst, '}')
@@ -63,9 +66,56 @@ func appendOpening(dst []byte, id ID) []byte {
 	return dst
 }
 
-// appendString appends s as a JSON string; bytes that are not UTF-8 become
-// replacement characters, which is all that AppendQuote's error tells.
-func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
+// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
+// replacement characters, as an answer is better than none. Texts are most of
+// what a server sends, and can be long: runs that stand for themselves are copied
+// as they are.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := len(dst)
+	dst = append(dst, s...)
+	n := strictjson.PlainLen(dst[start:])
+	if n < len(s) {
+		dst = appendEscaped(dst[:start+n], []byte(s[n:]))
+	}
+	return append(dst, '"')
+}
+
+func appendEscaped(dst, text []byte) []byte {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+		case r >= utf8.RuneSelf:
+			dst = append(dst, text[:size]...)
+		default:
+			dst = appendEscape(dst, byte(r))
+		}
+		text = text[size:]
+		n := strictjson.PlainLen(text)
+		dst = append(dst, text[:n]...)
+		text = text[n:]
+	}
 	return dst
+}
+
+// appendEscape appends c, a quote, a backslash or a control character.
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
 }

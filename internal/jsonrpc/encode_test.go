@@ -79,6 +79,19 @@ func TestErrorText(t *testing.T) {
 	assert.True(t, ok)
 }
 
+// Strings are encoded as the JSON library does it.
+func FuzzAppendString(f *testing.F) {
+	for _, seed := range []string{"", "plain text", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "a line\nof é漢😀\u2028\u2029\ufeff and more", "\xff\xc3(\xed\xa0\x80 \xf0\x9f", "\ufffd"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		want, _ := jsontext.AppendQuote([]byte("before"), s) // an error only tells that bytes were replaced
+		if got := jsonrpc.AppendString([]byte("before"), s); string(got) != string(want) {
+			t.Fatalf("want %s, got %s", want, got)
+		}
+	})
+}
+
 // Whatever the strings, the output is one line of valid JSON.
 func FuzzAppend(f *testing.F) {
 	for _, seed := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "é漢😀\u2028\u2029\ufeff", "\xff\xc3(\xed\xa0\x80", "</script>&'"} {

@@ -9,7 +9,7 @@ import "strings"
 type ID string
 
 // StringID returns the id of the string s.
-func StringID(s string) ID { return ID(appendString(nil, s)) }
+func StringID(s string) ID { return ID(AppendString(nil, s)) }
 
 // ParseID takes raw, a valid JSON value, as an id. A fraction, an exponent,
 // null, a boolean, an array and an object are no ids.

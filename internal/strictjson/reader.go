@@ -132,6 +132,24 @@ func (r *Reader) Object(member func(name []byte) error) (ok bool, err error) {
 	return true, r.object(foldCase, member)
 }
 
+// Members is Object for objects whose names are their author's own, so that
+// names which differ only in case are different members.
+func (r *Reader) Members(member func(name []byte) error) (ok bool, err error) {
+	if r.peek() != '{' {
+		return false, r.value()
+	}
+	return true, r.object(exactCase, member)
+}
+
+// Array consumes the next value. When it is an array, element is called for
+// each element and must consume it; other values are skipped and ok is false.
+func (r *Reader) Array(element func() error) (ok bool, err error) {
+	if r.peek() != '[' {
+		return false, r.value()
+	}
+	return true, r.array(element)
+}
+
 func (r *Reader) value() error {
 	switch c := r.peek(); c {
 	case '"':
@@ -140,7 +158,7 @@ func (r *Reader) value() error {
 	case '{':
 		return r.object(exactCase, nil)
 	case '[':
-		return r.array()
+		return r.array(nil)
 	case 't':
 		return r.literal("true")
 	case 'f':
@@ -195,16 +213,23 @@ func (r *Reader) object(casing casing, member func(name []byte) error) error {
 	}
 }
 
-func (r *Reader) array() error {
+// array reads an array. A nil element skips every value.
+func (r *Reader) array(element func() error) error {
 	if r.depth == MaxDepth {
 		return r.skipDeep()
 	}
 	r.open()
 	for first := true; ; first = false {
-		if done, err := r.next(']', first); done || err != nil {
+		done, err := r.next(']', first)
+		if done || err != nil {
 			return err
 		}
-		if err := r.value(); err != nil {
+		if element == nil {
+			err = r.value()
+		} else {
+			err = element()
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,7 @@ func (r *Reader) str() (raw []byte, escaped bool, err error) {
 	start := r.pos
 	ascii := true
 	for {
-		r.pos += plainLen(r.text[r.pos:])
+		r.pos += PlainLen(r.text[r.pos:])
 		if r.pos == len(r.text) {
 			return nil, false, r.syntax("unterminated string")
 		}
@@ -109,11 +109,11 @@ const (
 	highBits  = 0x8080808080808080
 )
 
-// plainLen returns the length of the run of ASCII text at the start of b that
-// needs no attention: no quote, no backslash, no control character. It looks at
-// eight bytes at a time; the borrows of its subtractions can mark a byte too
+// PlainLen returns the length of the run of ASCII text at the start of b that
+// stands for itself in a JSON string: no quote, no backslash, no control
+// character. It looks at eight bytes at a time; the borrows of its subtractions can mark a byte too
 // many, but only above one that is rightly marked.
-func plainLen(b []byte) int {
+func PlainLen(b []byte) int {
 	n := 0
 	for n+8 <= len(b) {
 		w := binary.LittleEndian.Uint64(b[n:])

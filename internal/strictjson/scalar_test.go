@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plainLenByByte is plainLen without its trick.
+// plainLenByByte is PlainLen without its trick.
 func plainLenByByte(b []byte) int {
 	for i, c := range b {
 		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
@@ -26,7 +26,7 @@ func TestPlainLenOfEveryByteAtEveryPlace(t *testing.T) {
 			for place := range length {
 				b := []byte("abcdefghijklmnopqrst")[:length]
 				b[place] = byte(c)
-				require.Equal(t, plainLenByByte(b), plainLen(b), "%q", b)
+				require.Equal(t, plainLenByByte(b), PlainLen(b), "%q", b)
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func TestPlainLenOfRandomText(t *testing.T) {
 				b[i] = '!' // plain, and one above a space and one below a quote
 			}
 		}
-		require.Equal(t, plainLenByByte(b), plainLen(b), "%q", b)
+		require.Equal(t, plainLenByByte(b), PlainLen(b), "%q", b)
 	}
 }
 
@@ -52,7 +52,7 @@ func FuzzPlainLen(f *testing.F) {
 	f.Add([]byte("plain text\x1f\"\\\x80"))
 	f.Add([]byte("!!!!!!!\"#!!!!!!!"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if want, got := plainLenByByte(b), plainLen(b); want != got {
+		if want, got := plainLenByByte(b), PlainLen(b); want != got {
 			t.Fatalf("want %d, got %d for %q", want, got, b)
 		}
 	})
