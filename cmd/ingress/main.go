@@ -16,5 +16,7 @@ import (
 )
 
 func main() {
-	cli.Exit("ingress", ingress.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	cli.Main("ingress", func() error {
+		return ingress.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	})
 }

@@ -14,5 +14,7 @@ import (
 )
 
 func main() {
-	cli.Exit("worker", worker.Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	cli.Main("worker", func() error {
+		return worker.Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
+	})
 }

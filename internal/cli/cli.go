@@ -156,15 +156,6 @@ func PrintVersion(w io.Writer, command string) {
 	fmt.Fprintf(w, "mcpyard %s %s (MCP %s, wire protocol %s, %s)\n", command, Version, mcp.Version, bus.Protocol, runtime.Version())
 }
 
-// Exit ends the process with 1 and one line on standard error if err is a
-// failure. It returns otherwise.
-func Exit(command string, err error) {
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "%s: %s\n", command, strings.ReplaceAll(err.Error(), "\n", "; "))
-		os.Exit(1)
-	}
-}
-
 // A List is a flag whose value is several, with commas between them.
 type List []string
 
