@@ -25,25 +25,31 @@ type reply struct {
 // of the request.
 type attempt struct {
 	id     uint64
+	pool   *pool
 	member *member
 	sent   time.Time
 	wake   chan struct{} // capacity 1: something is ready, or early
+	asked  inquiry       // belongs to Client.watch
 
 	mu      sync.Mutex // guards what follows
 	next    int        // number of the next reply in order
 	ready   []reply    // in order, not yet taken
 	early   []reply    // arrived before one that is missing
 	dropped int        // notifications there was no room for
+	ran     bool       // it was started: a reply has told
 }
 
-func newAttempt(id uint64, m *member) *attempt {
-	return &attempt{id: id, member: m, sent: time.Now(), wake: make(chan struct{}, 1), next: 1}
+func newAttempt(id uint64, p *pool, m *member) *attempt {
+	return &attempt{id: id, pool: p, member: m, sent: time.Now(), wake: make(chan struct{}, 1), next: 1}
 }
 
 // push takes in a reply. Repeated ones are dropped.
 func (a *attempt) push(r reply) {
 	a.mu.Lock()
+	a.ran = a.ran || r.kind.ofRunning()
 	switch {
+	case !r.kind.numbered():
+		a.ready = append(a.ready, r)
 	case r.number == a.next:
 		a.accept(r)
 		a.settle()
@@ -92,11 +98,19 @@ func (a *attempt) take() (ready []reply, gap bool) {
 	return ready, len(a.early) > 0
 }
 
-// lost is how many notifications were dropped so far.
-func (a *attempt) lost() int {
+// overflow is how many notifications were dropped so far.
+func (a *attempt) overflow() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.dropped
+}
+
+// hasRun tells whether any of the replies that have come is one of a call that
+// was started.
+func (a *attempt) hasRun() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ran
 }
 
 // skipGap gives up on replies that are missing.

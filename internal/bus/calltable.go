@@ -1,95 +1,169 @@
 package bus
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	// tombstoneFor is how long a cancel waits for the request that it overtook.
-	tombstoneFor = 30 * time.Second
-	// maxTombstones bounds them; the oldest give way.
-	maxTombstones = 8192
+	// rememberFor is how long a worker knows what became of an attempt: its
+	// result, or that it must not start any more.
+	rememberFor = 30 * time.Second
+	// maxPast bounds how many of them it remembers, and maxKept the bytes of
+	// their results; the oldest give way.
+	maxPast = 64 << 10
+	maxKept = 32 << 20
+	// forgetMargin is how wrong an ingress may be about a worker's clock.
+	forgetMargin = 250 * time.Millisecond
 )
 
-// A callTable has the calls that a worker is running, and remembers cancels
-// that came before their requests. The zero table is empty and ready; it is safe
-// for concurrent use.
+// A callTable has the calls that a worker runs, and remembers for a while what
+// became of others: results, which may not have reached their ingress, and keys
+// of requests that must not start when they come. The zero table is empty and
+// ready; it is safe for concurrent use.
 type callTable struct {
-	mu         sync.Mutex // guards what follows, and call.cancelled and call.reported
-	running    map[*call]struct{}
-	byKey      map[string]*call
-	tombstones map[string]time.Time
-	order      []string      // keys of the tombstones, oldest first
-	closed     chan struct{} // not nil: nothing may start; closed when nothing runs
+	mu        sync.Mutex // guards what follows, and call.cancelled and call.reported
+	running   map[*call]struct{}
+	attempts  map[string]*record // by key, running or past; requests through the queue door have none
+	past      []*record          // those that do not run, oldest first
+	kept      int                // bytes of the results in past
+	forgotten time.Time          // when the latest of those ended of which nothing is known any more
+	closed    chan struct{}      // not nil: nothing may start; closed when nothing runs
 }
 
-// started is what add returns for a call that may run.
-const started frameKind = 0
+// A record is what a worker knows of an attempt.
+type record struct {
+	key    string
+	call   *call     // while it runs
+	ended  time.Time // since when it does not, or will not
+	result sentReply // empty if it was never started
+}
 
-// add starts a call, or says why it may not: it has been cancelled already, or
-// the table is closed.
-func (t *callTable) add(c *call) (refused frameKind) {
+func (r *record) started() bool { return r.call != nil || r.result.subject != "" }
+
+// A sentReply is a reply that can be sent again.
+type sentReply struct {
+	subject string
+	body    []byte
+}
+
+// A verdict says what is to be done with a request that has come.
+type verdict int
+
+const (
+	mayStart verdict = iota
+	ifDraining
+	ifCancelled // it must not start
+	ifSeen      // it has come before: whoever sent it gets the first one's replies
+)
+
+// add starts a call, or says why it may not.
+func (t *callTable) add(c *call) verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed != nil {
-		return frameDrain
+		return ifDraining
 	}
-	if _, dead := t.tombstones[c.key]; dead && c.direct {
-		return frameRefused
+	if known := t.attempts[c.key]; known != nil && c.direct {
+		if known.started() {
+			return ifSeen
+		}
+		return ifCancelled
 	}
 	if t.running == nil {
-		t.running, t.byKey = make(map[*call]struct{}), make(map[string]*call)
+		t.running = make(map[*call]struct{})
 	}
 	t.running[c] = struct{}{}
 	if c.direct {
-		t.byKey[c.key] = c
+		t.record(&record{key: c.key, call: c})
 	}
-	return started
+	return mayStart
 }
 
-// remove ends a call.
-func (t *callTable) remove(c *call) {
+// remove ends a call and keeps its result.
+func (t *callTable) remove(c *call, result sentReply, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.running, c)
-	if t.byKey[c.key] == c {
-		delete(t.byKey, c.key)
+	if r := t.attempts[c.key]; r != nil && r.call == c {
+		r.call, r.ended, r.result = nil, now, result
+		t.remember(r)
 	}
 	if t.closed != nil && len(t.running) == 0 {
 		close(t.closed)
 	}
 }
 
-// cancel ends the context of a call, now or, within tombstoneFor, when it comes.
+// cancel ends the context of a call, now or, within rememberFor, when it comes.
 // No call has a key that is longer than a reply subject.
 func (t *callTable) cancel(key string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.byKey[key]; c != nil {
-		c.cancelled = now
-		c.cancel()
+	switch r := t.attempts[key]; {
+	case r == nil:
+		t.bury(key, now)
+	case r.call != nil:
+		r.call.cancelled = now
+		r.call.cancel()
+	}
+}
+
+// A fate is what a worker can say of an attempt.
+type fate int
+
+const (
+	fateRuns fate = iota
+	fateEnded
+	fateUnknown   // it has not come, and will not be started when it does
+	fateForgotten // it may have run
+)
+
+// fateOf tells what became of an attempt that was sent at the given time, and its
+// result if it has one. What has not come yet will not be started from now on.
+func (t *callTable) fateOf(key string, sent, now time.Time) (fate, sentReply) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.attempts[key]
+	switch {
+	case r == nil && !sent.After(t.forgotten.Add(forgetMargin)):
+		return fateForgotten, sentReply{}
+	case r == nil:
+		t.bury(key, now)
+	case r.call != nil:
+		return fateRuns, sentReply{}
+	case r.started():
+		return fateEnded, r.result
+	}
+	return fateUnknown, sentReply{}
+}
+
+// bury remembers that an attempt must not start.
+func (t *callTable) bury(key string, now time.Time) {
+	if len(key) > maxReply {
 		return
 	}
-	if len(key) <= maxReply {
-		t.bury(strings.Clone(key), now) // a part of a message that may be large
-	}
+	r := &record{key: strings.Clone(key), ended: now} // a part of a message that may be large
+	t.record(r)
+	t.remember(r)
 }
 
-func (t *callTable) bury(key string, now time.Time) {
-	if t.tombstones == nil {
-		t.tombstones = make(map[string]time.Time)
+func (t *callTable) record(r *record) {
+	if t.attempts == nil {
+		t.attempts = make(map[string]*record)
 	}
-	if _, again := t.tombstones[key]; again {
-		return // order is by age
-	}
-	t.order = append(t.order, key)
-	t.tombstones[key] = now
-	t.expire(now)
+	t.attempts[r.key] = r
 }
 
-// forget drops cancels whose requests have not come within tombstoneFor.
+func (t *callTable) remember(r *record) {
+	t.past = append(t.past, r)
+	t.kept += len(r.result.body)
+	t.expire(r.ended)
+}
+
+// forget drops what is older than rememberFor.
 func (t *callTable) forget(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,9 +171,15 @@ func (t *callTable) forget(now time.Time) {
 }
 
 func (t *callTable) expire(now time.Time) {
-	for len(t.order) > maxTombstones || len(t.order) > 0 && now.Sub(t.tombstones[t.order[0]]) > tombstoneFor {
-		delete(t.tombstones, t.order[0])
-		t.order = t.order[1:]
+	for len(t.past) > maxPast || t.kept > maxKept || len(t.past) > 0 && now.Sub(t.past[0].ended) > rememberFor {
+		r := t.past[0]
+		t.past[0] = nil
+		t.past = t.past[1:]
+		t.kept -= len(r.result.body)
+		delete(t.attempts, r.key)
+		if r.started() {
+			t.forgotten = r.ended
+		}
 	}
 }
 
@@ -126,23 +206,19 @@ func (t *callTable) isClosed() bool {
 func (t *callTable) all() []*call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	calls := make([]*call, 0, len(t.running))
-	for c := range t.running {
-		calls = append(calls, c)
-	}
-	return calls
+	return slices.Collect(maps.Keys(t.running))
 }
 
 // stuck returns calls whose context ended before t0, each once.
-func (t *callTable) stuck(t0 time.Time) (calls []*call) {
+func (t *callTable) stuck(t0 time.Time) (stuck []*call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for c := range t.running {
 		ended := c.deadline.Before(t0) || !c.cancelled.IsZero() && c.cancelled.Before(t0)
 		if ended && !c.reported {
 			c.reported = true
-			calls = append(calls, c)
+			stuck = append(stuck, c)
 		}
 	}
-	return calls
+	return stuck
 }

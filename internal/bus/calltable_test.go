@@ -17,7 +17,7 @@ func tableCall(t *testing.T, key string) (*call, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	return &call{key: key, direct: key != "", cancel: cancel, deadline: noon}, ctx
+	return &call{key: key, direct: key != "", cancel: cancel, terms: terms{deadline: noon}}, ctx
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -33,65 +33,74 @@ func TestCallTableCancel(t *testing.T) {
 	var table callTable
 	first, firstCtx := tableCall(t, "1")
 	second, secondCtx := tableCall(t, "2")
-	require.Equal(t, started, table.add(first))
-	require.Equal(t, started, table.add(second))
+	require.Equal(t, mayStart, table.add(first))
+	require.Equal(t, mayStart, table.add(second))
 
 	table.cancel("1", noon)
 	require.ErrorIs(t, firstCtx.Err(), context.Canceled)
 	require.NoError(t, secondCtx.Err())
-	assert.Empty(t, table.tombstones)
+	assert.Zero(t, table.tombstones())
 
-	table.remove(first)
-	table.remove(second)
+	table.remove(first, sent("1"), noon)
+	table.remove(second, sent("2"), noon)
 	assert.Empty(t, table.running)
-	assert.Empty(t, table.byKey)
+	assert.Len(t, table.attempts, 2)
+	table.forget(noon.Add(rememberFor + 1))
+	assert.Empty(t, table.attempts)
+	assert.Empty(t, table.past)
+	assert.Zero(t, table.kept)
 }
 
 func TestCallTableCancelOvertakes(t *testing.T) {
 	var table callTable
 	table.cancel("1", noon)
 	c, _ := tableCall(t, "1")
-	assert.Equal(t, frameRefused, table.add(c))
+	assert.Equal(t, ifCancelled, table.add(c))
 	assert.Empty(t, table.running)
 	other, _ := tableCall(t, "2")
-	assert.Equal(t, started, table.add(other))
+	assert.Equal(t, mayStart, table.add(other))
 }
 
 func TestCallTableDoorCallsHaveNoKey(t *testing.T) {
 	var table callTable
 	first, firstCtx := tableCall(t, "")
 	second, _ := tableCall(t, "")
-	require.Equal(t, started, table.add(first))
+	require.Equal(t, mayStart, table.add(first))
 	table.cancel("", noon)
 	require.NoError(t, firstCtx.Err())
-	assert.Equal(t, started, table.add(second), "a cancel without a key means nobody")
+	assert.Equal(t, mayStart, table.add(second), "a cancel without a key means nobody")
 	assert.Len(t, table.running, 2)
 }
 
 func TestCallTableTombstonesExpire(t *testing.T) {
 	var table callTable
 	table.cancel("old", noon)
-	table.cancel("old", noon.Add(tombstoneFor)) // again: it is as old as it was
-	table.cancel("young", noon.Add(tombstoneFor))
-	assert.Len(t, table.tombstones, 2)
-	table.cancel("new", noon.Add(tombstoneFor+1))
-	assert.NotContains(t, table.tombstones, "old")
-	assert.Len(t, table.tombstones, 2)
-	assert.Equal(t, []string{"young", "new"}, table.order)
-	table.forget(noon.Add(3 * tombstoneFor)) // no cancel has to come for that
-	assert.Empty(t, table.tombstones)
-	assert.Empty(t, table.order)
+	table.cancel("old", noon.Add(rememberFor)) // again: it is as old as it was
+	table.cancel("young", noon.Add(rememberFor))
+	assert.Equal(t, 2, table.tombstones())
+	table.cancel("new", noon.Add(rememberFor+1))
+	assert.Equal(t, []string{"young", "new"}, keys(table.past))
+	table.forget(noon.Add(3 * rememberFor)) // no cancel has to come for that
+	assert.Empty(t, table.attempts)
+	assert.Empty(t, table.past)
 }
 
-func TestCallTableTombstonesAreBounded(t *testing.T) {
+func keys(records []*record) (keys []string) {
+	for _, r := range records {
+		keys = append(keys, r.key)
+	}
+	return keys
+}
+
+func TestCallTablePastIsBounded(t *testing.T) {
 	var table callTable
-	for i := range 2 * maxTombstones {
+	for i := range 2 * maxPast {
 		table.cancel(strconv.Itoa(i), noon)
 	}
-	assert.Len(t, table.tombstones, maxTombstones)
-	assert.Len(t, table.order, maxTombstones)
-	assert.NotContains(t, table.tombstones, strconv.Itoa(maxTombstones-1), "the oldest give way")
-	assert.Contains(t, table.tombstones, strconv.Itoa(maxTombstones))
+	assert.Len(t, table.past, maxPast)
+	assert.Len(t, table.attempts, maxPast)
+	assert.NotContains(t, table.attempts, strconv.Itoa(maxPast-1), "the oldest give way")
+	assert.Contains(t, table.attempts, strconv.Itoa(maxPast))
 }
 
 // TestCallTableTombstonesKeepNothingElse holds that a cancel does not cost the
@@ -100,28 +109,76 @@ func TestCallTableTombstonesKeepNothingElse(t *testing.T) {
 	var table callTable
 	message := "cancel 1" + strings.Repeat(" ", 1000)
 	table.cancel(message[7:8], noon)
-	require.Equal(t, []string{"1"}, table.order)
-	assert.NotSame(t, unsafe.StringData(message[7:]), unsafe.StringData(table.order[0]))
+	require.Equal(t, []string{"1"}, keys(table.past))
+	assert.NotSame(t, unsafe.StringData(message[7:]), unsafe.StringData(table.past[0].key))
 
 	table.cancel(strings.Repeat("k", maxReply+1), noon)
-	assert.Equal(t, []string{"1"}, table.order)
-	assert.Len(t, table.tombstones, 1)
+	assert.Equal(t, []string{"1"}, keys(table.past))
+	assert.Equal(t, 1, table.tombstones())
+}
+
+// sent is a result of the attempt key.
+func sent(key string) sentReply { return sentReply{subject: "reply." + key, body: []byte("body")} }
+
+func TestCallTableFates(t *testing.T) {
+	var table callTable
+	runs, _ := tableCall(t, "runs")
+	ended, _ := tableCall(t, "ended")
+	require.Equal(t, mayStart, table.add(runs))
+	require.Equal(t, mayStart, table.add(ended))
+	table.remove(ended, sent("ended"), noon)
+	table.cancel("cancelled", noon)
+	for key, want := range map[string]fate{
+		"runs": fateRuns, "ended": fateEnded, "cancelled": fateUnknown, "never came": fateUnknown,
+	} {
+		got, result := table.fateOf(key, noon, noon)
+		assert.Equal(t, want, got, key)
+		assert.Equal(t, want == fateEnded, result.subject != "", key)
+	}
+	for key, want := range map[string]verdict{
+		"runs": ifSeen, "ended": ifSeen, "cancelled": ifCancelled, "never came": ifCancelled,
+	} {
+		again, _ := tableCall(t, key)
+		assert.Equal(t, want, table.add(again), key)
+	}
+}
+
+// TestCallTableForgets holds that what a worker does not know any more is not
+// taken for what it has never known.
+func TestCallTableForgets(t *testing.T) {
+	var table callTable
+	end := func(key string, size int, now time.Time) {
+		c, _ := tableCall(t, key)
+		require.Equal(t, mayStart, table.add(c))
+		table.remove(c, sentReply{subject: key, body: make([]byte, size)}, now)
+	}
+	end("first", 1, noon)
+	end("second", maxKept, noon.Add(time.Second)) // leaves no room for the first
+	assert.Equal(t, maxKept, table.kept)
+	fateOf := func(key string, sent time.Time) fate {
+		fate, _ := table.fateOf(key, sent, noon.Add(time.Second))
+		return fate
+	}
+	assert.Equal(t, fateForgotten, fateOf("first", noon.Add(-time.Second)))
+	assert.Equal(t, fateForgotten, fateOf("other", noon.Add(forgetMargin)))
+	assert.Equal(t, fateUnknown, fateOf("another", noon.Add(forgetMargin+1)), "it was sent after the first had ended")
+	assert.Equal(t, fateEnded, fateOf("second", noon))
 }
 
 func TestCallTableClose(t *testing.T) {
 	var table callTable
 	running, _ := tableCall(t, "1")
-	require.Equal(t, started, table.add(running))
+	require.Equal(t, mayStart, table.add(running))
 	assert.False(t, table.isClosed())
 
 	idle := table.close()
 	assert.True(t, table.isClosed())
 	assert.False(t, isClosed(idle))
 	late, _ := tableCall(t, "2")
-	assert.Equal(t, frameDrain, table.add(late))
+	assert.Equal(t, ifDraining, table.add(late))
 	assert.Equal(t, []*call{running}, table.all())
 
-	table.remove(running)
+	table.remove(running, sent("1"), noon)
 	assert.True(t, isClosed(idle))
 	assert.Empty(t, table.all())
 }
@@ -136,8 +193,8 @@ func TestCallTableStuck(t *testing.T) {
 	c, _ := tableCall(t, "1")
 	c.deadline = noon.Add(time.Hour)
 	late, _ := tableCall(t, "2") // its deadline is noon
-	require.Equal(t, started, table.add(c))
-	require.Equal(t, started, table.add(late))
+	require.Equal(t, mayStart, table.add(c))
+	require.Equal(t, mayStart, table.add(late))
 
 	assert.Empty(t, table.stuck(noon), "its time is over, but not before noon")
 	assert.Equal(t, []*call{late}, table.stuck(noon.Add(1)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,8 +59,9 @@ func (c ClientConfig) withDefaults() ClientConfig {
 // adverts, sends to the one with the most free slots, and keeps requests in a
 // bounded fair queue while none has one.
 //
-// It sends a request again only on proof that it was not started. It is safe
-// for concurrent use.
+// It sends a request again on proof that it was not started; after a worker that
+// may have started it was lost, another one decides whether it may run twice. It is
+// safe for concurrent use.
 type Client struct {
 	conn   *Conn
 	cfg    ClientConfig
@@ -68,12 +70,14 @@ type Client struct {
 	subs   []*nats.Subscription
 	unhook func() // ends what OpenClient has asked of conn
 	lastID atomic.Uint64
-	under  sync.WaitGroup // requests in Handle
+	under  sync.WaitGroup // requests in Handle, and watch
+	stop   chan struct{}  // closed by Close
 
 	mu       sync.Mutex // guards what follows
 	pools    map[string]*pool
 	swept    time.Time // when pools was last searched for what nobody uses
 	attempts map[uint64]*attempt
+	pinged   map[string]*attempt // one of each worker that was lately pinged, by the worker's id
 }
 
 var _ mcp.Handler = (*Client)(nil)
@@ -93,6 +97,8 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 		pools:    make(map[string]*pool),
 		attempts: make(map[uint64]*attempt),
 		unhook:   func() {},
+		stop:     make(chan struct{}),
+		pinged:   make(map[string]*attempt),
 	}
 	if cfg.OnGap != nil {
 		c.unhook = conn.onReconnect(cfg.OnGap)
@@ -114,6 +120,7 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 	if err := conn.FlushTimeout(subscribeTimeout); err != nil {
 		return nil, errors.Join(fmt.Errorf("subscribe to the bus: %w", err), c.Close())
 	}
+	c.under.Go(c.watch)
 	return c, nil
 }
 
@@ -121,6 +128,7 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 // tell their workers.
 func (c *Client) Close() error {
 	c.unhook()
+	close(c.stop)
 	ended := make(chan struct{})
 	go func() {
 		c.under.Wait()
@@ -170,7 +178,7 @@ func (c *Client) Handle(ctx context.Context, req *mcp.Request, notify mcp.Notify
 	t := &trial{client: c, pool: p, req: req, notify: notify, until: until, end: timer.C}
 	w := &waiter{principal: req.Principal, bytes: len(req.Raw)}
 	for again := false; ctx.Err() == nil && time.Now().Before(until); again = true {
-		m, refusal := p.acquire(ctx, timer.C, until, w, again)
+		m, refusal := t.next(ctx, w, again)
 		if refusal != nil {
 			return mcp.ErrorResponse(req.ID, refusal)
 		}
@@ -178,7 +186,7 @@ func (c *Client) Handle(ctx context.Context, req *mcp.Request, notify mcp.Notify
 			return res
 		}
 	}
-	return mcp.ErrorResponse(req.ID, mcp.DeadlineExceeded(false))
+	return mcp.ErrorResponse(req.ID, mcp.DeadlineExceeded(t.lost > 0))
 }
 
 func (c *Client) deadline(ctx context.Context) time.Time {
@@ -234,8 +242,8 @@ func (c *Client) poolOf(name string) *pool {
 	return p
 }
 
-func (c *Client) newAttempt(m *member) *attempt {
-	a := newAttempt(c.lastID.Add(1), m)
+func (c *Client) newAttempt(p *pool, m *member) *attempt {
+	a := newAttempt(c.lastID.Add(1), p, m)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.attempts[a.id] = a
@@ -251,9 +259,14 @@ func (c *Client) forget(a *attempt) {
 // onReply passes a worker's reply, or the server's word that there is none, to
 // the attempt. Replies to attempts that are over are dropped.
 func (c *Client) onReply(m *nats.Msg) {
-	id, f, bare, ok := parseReply(m.Subject[len(c.prefix):])
+	rest := m.Subject[len(c.prefix):]
+	if worker, ok := strings.CutPrefix(rest, pingAttempt); ok {
+		c.onPong(worker, m)
+		return
+	}
+	id, f, bare, ok := parseReply(rest)
 	if bare {
-		if m.Header.Get("Status") != "503" {
+		if !saysNoResponders(m) {
 			return
 		}
 		f = frame{kind: frameNoResponders, number: 1}

@@ -162,7 +162,7 @@ func TestPermissionViolationIsCountedAndLogged(t *testing.T) {
 	knows(t, c, 1)
 	res := c.Handle(t.Context(), request(t, 1, "echo"), noNotifications(t))
 	assert.Equal(t, mcp.CodeDeadlineExceeded, res.Code)
-	require.Eventually(t, func() bool { return conn.Counters()["permissionErrors"] == 10 }, bustest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return conn.Counters()["permissionErrors"] > 9 }, bustest.Patience, time.Millisecond)
 	records.waitFor(t, "Permissions Violation for Publish to")
 }
 

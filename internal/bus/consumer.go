@@ -43,6 +43,9 @@ type ConsumerConfig struct {
 	Grace     time.Duration // for what is in flight when the worker stops; 0 means 30 s
 	Version   string        // the program's, SemVer
 	Catalogue string        // digest of what it serves; where those of a pool change, its lists do
+	// Repeatable tells whether a request may run a second time when nobody knows
+	// what became of the first. Nil means that none may.
+	Repeatable func(*mcp.Request) bool
 }
 
 func (c ConsumerConfig) withDefaults() ConsumerConfig {
@@ -124,8 +127,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	stopTaking := make(chan struct{})
 	var slots sync.WaitGroup
 	for range c.cfg.Slots + 1 { // one more, so that somebody is free to bounce
-		slots.Go(func() { c.take(work, in, stopTaking) })
+		slots.Go(func() { c.take(work, in.direct, stopTaking) })
 	}
+	slots.Go(func() { c.answerDoor(work, in.plain, &slots, stopTaking) })
 	c.advertise(workerUp)
 	c.ready.Store(true)
 	lost := c.tell(ctx)
@@ -202,16 +206,19 @@ func (c *Consumer) unsubscribe(ctx context.Context, subs []*nats.Subscription) e
 	return nil
 }
 
-// bounceRest refuses what came before unsubscribe was done.
+// bounceRest refuses what came before unsubscribe was done: nothing may start any
+// more.
 func (c *Consumer) bounceRest(work context.Context, in incoming) {
 	for {
+		var m *nats.Msg
 		select {
-		case m := <-in.direct:
-			c.receive(work, m)
-		case m := <-in.plain:
-			c.receive(work, m)
+		case m = <-in.direct:
+		case m = <-in.plain:
 		default:
 			return
+		}
+		if call := c.admit(m); call != nil {
+			c.run(work, call)
 		}
 	}
 }
@@ -275,7 +282,7 @@ func errStopped() *jsonrpc.Error { return mcp.OutcomeUnknown("the worker had to 
 func (c *Consumer) leaveBehind() error {
 	stuck := c.calls.all()
 	for _, call := range stuck {
-		call.finish(mcp.ErrorResponse(call.req.ID, errStopped()))
+		call.finish(call.fault(errStopped()))
 	}
 	return fmt.Errorf("%d handlers ignored the end of their context and were left behind", len(stuck))
 }

@@ -26,6 +26,7 @@ type stats struct {
 	busy     atomic.Int64 // time in handlers, nanoseconds
 	stuck    atomic.Int64 // handlers that ignored the end of their context
 	unsent   atomic.Int64 // replies that could not be published
+	again    atomic.Int64 // results that were sent again
 }
 
 func (s *stats) count(res *mcp.Response, took time.Duration) {
@@ -120,6 +121,7 @@ func (c *Consumer) counters() []byte {
 		"slots":         int64(c.cfg.Slots),
 		"freeSlots":     int64(c.free()),
 		"stuckHandlers": c.stats.stuck.Load(),
+		"sentAgain":     c.stats.again.Load(),
 		"unsentReplies": c.stats.unsent.Load(),
 	})
 	body, err := json.Marshal(counters)

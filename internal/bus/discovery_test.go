@@ -112,6 +112,6 @@ func TestStatistics(t *testing.T) {
 	assert.Positive(t, stats.Endpoints[0].ProcessingTime)
 	assert.Equal(t, stats.Endpoints[0].ProcessingTime/5, stats.Endpoints[0].AverageProcessingTime)
 	assert.Equal(t, map[string]int64{
-		"slots": 3, "freeSlots": 3, "stuckHandlers": 0, "unsentReplies": 0, "slowConsumers": 0, "permissionErrors": 0, "reconnects": 0,
+		"slots": 3, "freeSlots": 3, "stuckHandlers": 0, "sentAgain": 0, "unsentReplies": 0, "slowConsumers": 0, "permissionErrors": 0, "reconnects": 0,
 	}, data)
 }

@@ -44,12 +44,21 @@ func (c *Client) Pools() int {
 func (c *Consumer) Kept() int {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
-	return len(c.calls.running) + len(c.calls.byKey) + int(c.inFlight.Load())
+	return len(c.calls.running) + int(c.inFlight.Load())
 }
 
 // Tombstones is the number of cancels that wait for their requests.
 func (c *Consumer) Tombstones() int {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
-	return len(c.calls.tombstones)
+	return c.calls.tombstones()
+}
+
+func (t *callTable) tombstones() (n int) {
+	for _, r := range t.attempts {
+		if !r.started() {
+			n++
+		}
+	}
+	return n
 }

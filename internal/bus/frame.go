@@ -17,6 +17,7 @@ import (
 // that it is sent to, as the worker's adverts show it.
 type terms struct {
 	profile  mcp.Profile
+	again    bool      // it may have run before: start it only if that does no harm
 	mirrored bool      // of the strict profile: Mcp-Param-* headers have to agree with the arguments
 	startBy  time.Time // refuse the request when it arrives later: nobody waits for it
 	deadline time.Time // the work's context ends
@@ -28,8 +29,8 @@ const (
 	contractTerms = 'c'
 )
 
-// append appends the token P-START-END: the profile's letter and two times in
-// Unix milliseconds.
+// append appends the token P-START-END: the profile's letter, a capital for a
+// request that may have run before, and two times in Unix milliseconds.
 func (t terms) append(dst []byte) []byte {
 	letter := byte(strictTerms)
 	switch {
@@ -37,6 +38,9 @@ func (t terms) append(dst []byte) []byte {
 		letter = contractTerms
 	case t.mirrored:
 		letter = mirroredTerms
+	}
+	if t.again {
+		letter -= 'a' - 'A'
 	}
 	dst = append(dst, letter, '-')
 	dst = strconv.AppendInt(dst, t.startBy.UnixMilli(), 10)
@@ -49,12 +53,19 @@ func parseTerms(token string) (t terms, ok bool) {
 	start, end, _ := strings.Cut(times, "-")
 	startMs, err1 := strconv.ParseInt(start, 10, 64)
 	endMs, err2 := strconv.ParseInt(end, 10, 64)
-	switch letter {
-	case string(rune(strictTerms)):
+	if len(letter) != 1 {
+		return terms{}, false
+	}
+	c := letter[0]
+	if t.again = c < 'a'; t.again {
+		c += 'a' - 'A'
+	}
+	switch c {
+	case strictTerms:
 		t.profile = mcp.Strict
-	case string(rune(mirroredTerms)):
+	case mirroredTerms:
 		t.profile, t.mirrored = mcp.Strict, true
-	case string(rune(contractTerms)):
+	case contractTerms:
 		t.profile = mcp.Contract
 	default:
 		return terms{}, false
@@ -73,11 +84,33 @@ const (
 	frameBusy         frameKind = 'b' // not started: no free slot
 	frameDrain        frameKind = 'd' // not started: the worker is shutting down
 	frameRefused      frameKind = 'x' // not started: cancelled before, or arrived after its start-by
+	frameOnce         frameKind = 'o' // not started: it may have run before, and must not run twice
+	frameUnknown      frameKind = 'u' // not started, and will not be: it has not come before it was asked for
+	frameForgotten    frameKind = 'f' // it may have run: that is too long ago to be known
+	framePong         frameKind = 'p' // the worker is there
 )
 
-// frameNoResponders stands for the NATS server's own reply: no subscription
-// takes the request, so it was not started. It has no letter on the wire.
-const frameNoResponders frameKind = 0
+// What the ingress itself finds out stands among the replies of an attempt like
+// a frame, but has no letter on the wire.
+const (
+	frameNoResponders frameKind = iota // NATS: no subscription takes the request, so it was not started
+	frameLost                          // the worker is gone, or answers nothing any more
+)
+
+// numbered tells whether frames of this kind have a place among the replies of an
+// attempt. The others end it whenever they come.
+func (k frameKind) numbered() bool {
+	switch k {
+	case frameNoResponders, frameLost, frameUnknown, frameForgotten:
+		return false
+	}
+	return true
+}
+
+// ofRunning tells whether only a call that was started has such replies.
+func (k frameKind) ofRunning() bool {
+	return k == frameAccept || k == frameNotification || k == frameResult
+}
 
 // A frame is the last token of a reply's subject.
 type frame struct {
@@ -116,7 +149,7 @@ func parseFrame(token string) (f frame, ok bool) {
 	}
 	valid := err1 == nil && err2 == nil && err3 == nil && f.number > 0 && f.free >= 0
 	switch f.kind {
-	case frameAccept, frameNotification, frameResult, frameBusy, frameDrain, frameRefused:
+	case frameAccept, frameNotification, frameResult, frameBusy, frameDrain, frameRefused, frameOnce, frameUnknown, frameForgotten, framePong:
 		return f, valid
 	}
 	return frame{}, false

@@ -62,7 +62,7 @@ func TestReplySubject(t *testing.T) {
 	assert.Equal(t, sent, received)
 	assert.Equal(t, "I1.0.11", key)
 	client := &Client{prefix: prefix, cfg: ClientConfig{Realm: "main"}}
-	assert.Equal(t, key, client.attemptKey(&attempt{id: 37}), "what a cancel names")
+	assert.Equal(t, key, client.keyPrefix()+(&attempt{id: 37}).key(), "what a cancel names")
 
 	id, f, bare, ok := parseReply((subject + ".r-2-3")[len(prefix):])
 	require.True(t, ok)

@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ func TestFaultyRequestsAreAnswered(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1}`: "-32600",
 		`{"jsonrpc":"2.0","method":"notifications/cancelled"}`: "-32600",
 	} {
-		raw.send(t, "1", body, time.Minute, time.Minute)
+		raw.send(t, "attempt"+code+strconv.Itoa(len(body)), body, time.Minute, time.Minute)
 		_, frame, response := raw.next(t)
 		assert.Equal(t, "r-1-1-"+code, frame)
 		assert.Contains(t, response, code)

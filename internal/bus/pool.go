@@ -72,6 +72,22 @@ func (p *pool) acquire(ctx context.Context, end <-chan time.Time, until time.Tim
 	}
 }
 
+// anyone returns a worker for a request that it will most likely refuse, whether it
+// has a free slot or not; nil if there is none.
+func (p *pool) anyone() *member {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	m := p.roster.best(now)
+	if i := slices.IndexFunc(p.roster.members, func(m *member) bool { return m.usable(now) }); m == nil && i >= 0 {
+		m = p.roster.members[i]
+	}
+	if m != nil {
+		m.sent++
+	}
+	return m
+}
+
 // enqueue takes a free slot at once, or puts w into the queue, or refuses it.
 func (p *pool) enqueue(w *waiter, until time.Time, again bool) (*member, *jsonrpc.Error) {
 	p.mu.Lock()
@@ -128,6 +144,7 @@ func (p *pool) answered(m *member, f frame, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m.sent--
+	m.signs.seen()
 	switch f.kind {
 	case frameBusy:
 		m.report(0) // whatever it says: it would be asked again at once
@@ -144,9 +161,14 @@ func (p *pool) answered(m *member, f frame, took time.Duration) {
 
 // lost gives back a slot of a worker that NATS has no subscription of.
 func (p *pool) lost(m *member) {
+	p.release(m)
+	p.drop(m)
+}
+
+// drop forgets a worker until it sends an advert.
+func (p *pool) drop(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m.sent--
 	p.roster.drop(m)
 }
 

@@ -21,7 +21,8 @@ type member struct {
 	others   int       // slots taken by other ingresses, as of the last report
 	lastSeen time.Time // of the last advert
 	draining bool
-	serves   string       // digest of its catalogue; empty when it does not say
+	serves   string // digest of its catalogue; empty when it does not say
+	signs    signs
 	offset   atomic.Int64 // its clock minus ours, a time.Duration; read without the pool's lock
 }
 
@@ -79,6 +80,7 @@ func (r *roster) update(id string, a advert, now time.Time) {
 	m.report(a.Free)
 	m.setClock(time.UnixMilli(a.TimeMs), now)
 	m.lastSeen = now
+	m.signs.seen()
 }
 
 // catalogues returns the digests of what the members serve, sorted, each once.

@@ -287,11 +287,11 @@ func TestFreeSlotIsToldAtOnce(t *testing.T) {
 	_, err := raw.ChanSubscribe("mcp.v1.test.default.adv."+w.ID(), adverts)
 	require.NoError(t, err)
 	began := time.Now()
-	for range 20 {
-		raw.send(t, "runs", toolCall(1, "echo"), time.Minute, time.Minute)
+	for i := range 20 {
+		raw.send(t, "runs"+strconv.Itoa(i), toolCall(1, "echo"), time.Minute, time.Minute)
 		receive(t, g.entered)
-		raw.send(t, "bounced", toolCall(2, "echo"), time.Minute, time.Minute)
-		for attempt := ""; attempt != "bounced"; {
+		raw.send(t, "bounced"+strconv.Itoa(i), toolCall(2, "echo"), time.Minute, time.Minute)
+		for attempt := ""; !strings.HasPrefix(attempt, "bounced"); {
 			attempt, _, _ = raw.next(t)
 		}
 		for len(adverts) > 0 {

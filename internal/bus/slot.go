@@ -25,50 +25,71 @@ const (
 	headerProfile = "Mcp-Profile"
 )
 
-// take runs requests one at a time until stop is closed. As there is one more
-// goroutine in take than there are slots, one is always free to bounce what
-// finds all slots occupied.
-func (c *Consumer) take(work context.Context, in incoming, stop <-chan struct{}) {
+// take runs the requests of ingresses one at a time until stop is closed. As there
+// is one more goroutine in take than there are slots, one is always free to bounce
+// what finds all slots occupied.
+func (c *Consumer) take(work context.Context, direct <-chan *nats.Msg, stop <-chan struct{}) {
 	for {
 		select {
-		case m := <-in.direct:
-			c.receive(work, m)
-		case m := <-in.plain:
-			c.receive(work, m)
+		case m := <-direct:
+			if call := c.admit(m); call != nil {
+				c.run(work, call)
+			}
 		case <-stop:
 			return
 		}
 	}
 }
 
-// receive runs the request in m, or refuses it. Without a reply subject, or with
-// one that cannot be a client's, it is no request: nobody waits for what it would
-// do. Nor is it one if it is an ingress's but its terms cannot be read.
-func (c *Consumer) receive(work context.Context, m *nats.Msg) {
+// answerDoor has requests through the queue door run, each on a goroutine of its
+// own, until stop is closed.
+func (c *Consumer) answerDoor(work context.Context, plain <-chan *nats.Msg, slots *sync.WaitGroup, stop <-chan struct{}) {
+	for {
+		select {
+		case m := <-plain:
+			if call := c.admit(m); call != nil {
+				slots.Go(func() { c.run(work, call) })
+			}
+		case <-stop:
+			return
+		}
+	}
+}
+
+// admit occupies a slot for the request in m, or refuses it. Without a reply
+// subject, or with one that cannot be a client's, it is no request: nobody waits
+// for what it would do. Nor is it one if it is an ingress's but its terms cannot
+// be read.
+func (c *Consumer) admit(m *nats.Msg) *call {
 	if m.Reply == "" || len(m.Reply) > maxReply {
-		return
+		return nil
 	}
 	key, t, direct := parseReplySubject(c.cfg.Realm, m.Reply)
 	switch {
 	case direct:
 	case isReplySubject(c.cfg.Realm, m.Reply):
-		return
+		return nil
 	default:
 		t = doorTerms(m)
 	}
-	call := &call{consumer: c, key: key, reply: m.Reply, direct: direct, started: time.Now(), deadline: t.deadline}
+	call := &call{consumer: c, msg: m, terms: t, key: key, direct: direct, started: time.Now()}
 	switch {
 	case call.started.After(t.startBy):
 		call.refuse(frameRefused)
+	case t.again && !c.repeatable(call):
+		call.refuse(frameOnce)
 	case !c.occupy():
 		c.want()
-		if !direct {
-			call.req, _ = mcp.ParseRequest(m.Data) // for its id
-		}
 		call.refuse(frameBusy)
 	default:
-		c.run(work, call, t, m)
+		return call
 	}
+	return nil
+}
+
+// repeatable tells whether running the request twice does no harm.
+func (c *Consumer) repeatable(call *call) bool {
+	return call.parse() == nil && c.cfg.Repeatable != nil && c.cfg.Repeatable(call.req)
 }
 
 func doorTerms(m *nats.Msg) terms {
@@ -79,38 +100,50 @@ func doorTerms(m *nats.Msg) terms {
 	return t
 }
 
-// run occupies the slot until the handler returns.
-func (c *Consumer) run(work context.Context, call *call, t terms, m *nats.Msg) {
+// run has the handler answer the request, in the slot that it occupies.
+func (c *Consumer) run(work context.Context, call *call) {
 	ctx, cancel := context.WithDeadlineCause(work, call.deadline, mcp.DeadlineExceeded(true))
 	defer cancel()
 	call.cancel = cancel
-	req, fault := mcp.ParseRequest(m.Data)
-	call.req = req
-	if refused := c.calls.add(call); refused != started {
+	fault := call.parse()
+	switch c.calls.add(call) {
+	case mayStart:
+	case ifDraining:
 		c.vacate()
-		call.refuse(refused)
+		call.refuse(frameDrain)
+		return
+	case ifCancelled:
+		c.vacate()
+		call.refuse(frameRefused)
+		return
+	case ifSeen:
+		c.vacate()
 		return
 	}
-	req.Profile, req.Pool = t.profile, c.cfg.Pool
-	req.Mirrored, req.ParamHeaders = t.mirrored, mcp.ParamHeadersIn(m.Header)
-	if p, err := url.QueryUnescape(m.Header.Get(headerPrincipal)); err == nil {
-		req.Principal = p
-	}
-	var res *mcp.Response
-	if fault == nil {
-		fault = checkCarried(m.Subject, req)
-	}
-	if fault != nil {
-		res = call.fault(fault)
-	} else {
-		accept := time.AfterFunc(acceptAfter, call.accept)
-		res = c.handler.Handle(ctx, req, call.notify)
-		accept.Stop()
-	}
+	res := c.answer(ctx, call, fault)
 	c.vacate()
 	c.stats.count(res, time.Since(call.started))
-	call.finish(res)
-	c.calls.remove(call) // last: an idle worker has sent all its replies
+	result := call.finish(res)
+	c.calls.remove(call, result, time.Now()) // last: an idle worker has sent all its replies
+}
+
+// answer is what the request is answered with.
+func (c *Consumer) answer(ctx context.Context, call *call, fault *jsonrpc.Error) *mcp.Response {
+	if fault == nil {
+		fault = checkCarried(call.msg.Subject, call.req)
+	}
+	if fault != nil {
+		return call.fault(fault)
+	}
+	req := call.req
+	req.Profile, req.Pool = call.profile, c.cfg.Pool
+	req.Mirrored, req.ParamHeaders = call.mirrored, mcp.ParamHeadersIn(call.msg.Header)
+	if p, err := url.QueryUnescape(call.msg.Header.Get(headerPrincipal)); err == nil {
+		req.Principal = p
+	}
+	accept := time.AfterFunc(acceptAfter, call.accept)
+	defer accept.Stop()
+	return c.handler.Handle(ctx, req, call.notify)
 }
 
 // checkCarried refuses what the bus does not carry: notifications, and requests
@@ -127,27 +160,17 @@ func checkCarried(subject string, req *mcp.Request) *jsonrpc.Error {
 	return nil
 }
 
-// onControl takes "cancel" and the keys of attempts that nobody waits for.
-func (c *Consumer) onControl(m *nats.Msg) {
-	words := strings.Fields(string(m.Data))
-	if len(words) == 0 || words[0] != "cancel" {
-		return // a word of a later protocol
-	}
-	for _, key := range words[1:] {
-		c.calls.cancel(key, time.Now())
-	}
-}
-
 // A call is one request that a worker has received.
 type call struct {
+	terms
 	consumer *Consumer
+	msg      *nats.Msg
 	key      string // names the attempt; empty at the queue door
-	reply    string // where replies go
 	direct   bool   // the reply subject takes frames; otherwise it takes one reply
 	started  time.Time
-	deadline time.Time
 	cancel   context.CancelFunc
-	req      *mcp.Request
+	req      *mcp.Request   // nil before parse
+	invalid  *jsonrpc.Error // what is wrong with it
 
 	// Guarded by the call table:
 
@@ -159,18 +182,28 @@ type call struct {
 	over   bool       // the last reply has been sent, or nobody waits for it
 }
 
+// parse reads the request, if it has not been read, and returns what is wrong
+// with it.
+func (c *call) parse() *jsonrpc.Error {
+	if c.req == nil {
+		c.req, c.invalid = mcp.ParseRequest(c.msg.Data)
+	}
+	return c.invalid
+}
+
 // accept tells the ingress that the call runs.
 func (c *call) accept() { c.send(frameAccept, nil, 0) }
 
 func (c *call) notify(notification []byte) { c.send(frameNotification, notification, 0) }
 
-// finish sends the response. Only the first one counts.
-func (c *call) finish(res *mcp.Response) {
+// finish sends the response, and returns what was sent. Only the first one
+// counts.
+func (c *call) finish(res *mcp.Response) sentReply {
 	limit := c.consumer.conn.MaxPayload() - maxOverhead
 	if int64(len(res.Body)) > limit {
 		res = c.fault(mcp.MessageTooLarge("response", limit))
 	}
-	c.send(frameResult, res.Body, res.Code)
+	return c.send(frameResult, res.Body, res.Code)
 }
 
 // refuse says that the request was not started.
@@ -179,6 +212,7 @@ func (c *call) refuse(kind frameKind) {
 		c.send(kind, nil, 0)
 		return
 	}
+	_ = c.parse() // for its id
 	c.send(frameResult, c.fault(mcp.Overloaded(time.Second)).Body, mcp.CodeOverloaded)
 }
 
@@ -197,27 +231,28 @@ func (c *call) fault(err *jsonrpc.Error) *mcp.Response {
 }
 
 // send publishes a reply, unless the last one has been sent.
-func (c *call) send(kind frameKind, body []byte, code int) {
+func (c *call) send(kind frameKind, body []byte, code int) (sent sentReply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
-		return
+		return sentReply{}
 	}
 	last := kind != frameAccept && kind != frameNotification
 	c.over = last
-	subject := c.reply
+	subject := c.msg.Reply
 	switch {
 	case c.direct:
 		f := frame{kind: kind, number: c.number + 1, free: c.consumer.free(), code: code}
-		subject = string(f.append(append(make([]byte, 0, len(c.reply)+24), c.reply+"."...)))
+		subject = string(f.append(append(make([]byte, 0, len(subject)+24), subject+"."...)))
 	case !last:
-		return // a plain request takes one reply
+		return sentReply{} // a plain request takes one reply
 	}
 	if err := c.consumer.conn.Publish(subject, body); err != nil {
 		c.consumer.unsent(kind, err) // the next reply takes its number
-		return
+	} else {
+		c.number++
 	}
-	c.number++
+	return sentReply{subject: subject, body: body}
 }
 
 func (c *Consumer) unsent(kind frameKind, err error) {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
@@ -30,13 +30,39 @@ type trial struct {
 	notify mcp.NotifyFunc
 	until  time.Time
 	end    <-chan time.Time // fires at until
+
+	lost     int  // attempts that may have run, and of which no result will come
+	offered  int  // value of lost when a worker was last asked whether that does harm
+	notified bool // the client has had a notification
 }
+
+// maxLost is how many attempts with an unknown outcome may follow each other.
+const maxLost = 3
+
+// next takes a slot for the next attempt. Whether a request may run twice is for a
+// worker to say, and most say no: it is asked before a slot is waited for.
+func (t *trial) next(ctx context.Context, w *waiter, again bool) (*member, *jsonrpc.Error) {
+	if t.lost > t.offered {
+		t.offered = t.lost
+		if m := t.pool.anyone(); m != nil {
+			return m, nil
+		}
+	}
+	m, refusal := t.pool.acquire(ctx, t.end, t.until, w, again)
+	if refusal != nil && t.lost > 0 {
+		return nil, errLost()
+	}
+	return m, refusal
+}
+
+// errLost is the answer to a request whose worker is lost.
+func errLost() *jsonrpc.Error { return mcp.OutcomeUnknown("the worker that had the request was lost") }
 
 // send sends the request to m and waits for its answer. A nil response means
 // that it was not started there and may be sent again.
 func (t *trial) send(ctx context.Context, m *member) *mcp.Response {
 	c := t.client
-	a := c.newAttempt(m)
+	a := c.newAttempt(t.pool, m)
 	defer c.forget(a)
 	if err := t.publish(a); err != nil {
 		return t.unsent(ctx, a, err)
@@ -50,6 +76,7 @@ func (t *trial) publish(a *attempt) error {
 	subject := Address{Realm: t.client.cfg.Realm, Pool: t.pool.name}.calls(a.member.id) + subjectToken(t.req)
 	reply := replySubject(t.client.prefix, a.id, terms{
 		profile:  t.req.Profile,
+		again:    t.lost > 0,
 		mirrored: t.req.Mirrored,
 		startBy:  earlier(now.Add(startWithin), t.until).Add(offset),
 		deadline: t.until.Add(offset + deadlineSlack),
@@ -128,7 +155,7 @@ func (t *trial) await(ctx context.Context, a *attempt) *mcp.Response {
 func (t *trial) reply(a *attempt, r reply) (res *mcp.Response, over bool) {
 	switch r.kind {
 	case frameNotification:
-		t.notify(r.body)
+		t.pass(r.body)
 		return nil, false
 	case frameAccept:
 		return nil, false
@@ -137,15 +164,46 @@ func (t *trial) reply(a *attempt, r reply) (res *mcp.Response, over bool) {
 		t.pool.lost(a.member)
 		return nil, true
 	case frameResult:
-		if dropped := a.lost(); dropped > 0 {
+		if dropped := a.overflow(); dropped > 0 {
 			t.client.log.Warn("notifications dropped for a slow client", slog.Int("dropped", dropped))
 		}
 		t.pool.answered(a.member, r.frame, time.Since(a.sent))
 		return &mcp.Response{Body: r.body, Code: r.code}, true
+	case frameOnce:
+		t.pool.answered(a.member, r.frame, 0)
+		return mcp.ErrorResponse(t.req.ID, errLost()), true
+	case frameUnknown:
+		if !a.hasRun() {
+			t.pool.answered(a.member, r.frame, 0)
+			return nil, true
+		}
+		return t.lose(a), true // the worker has forgotten it
+	case frameForgotten, frameLost:
+		return t.lose(a), true
 	default:
 		t.pool.answered(a.member, r.frame, 0)
 		return nil, true
 	}
+}
+
+// lose deals with an attempt of which nothing more will be heard. A nil response
+// means that another worker may be asked.
+func (t *trial) lose(a *attempt) *mcp.Response {
+	t.pool.release(a.member)
+	if t.lost++; t.lost < maxLost {
+		return nil
+	}
+	return mcp.ErrorResponse(t.req.ID, errLost())
+}
+
+// pass hands a notification on. Those of a second run stay away from a client that
+// has had some of the first: progress must not go back.
+func (t *trial) pass(notification []byte) {
+	if t.lost > 0 && t.notified {
+		return
+	}
+	t.notified = t.lost == 0
+	t.notify(notification)
 }
 
 // abandon tells the worker that nobody waits any more. The worker may not have
@@ -153,16 +211,9 @@ func (t *trial) reply(a *attempt, r reply) (res *mcp.Response, over bool) {
 func (t *trial) abandon(a *attempt) *mcp.Response {
 	c := t.client
 	subject := Address{Realm: c.cfg.Realm, Pool: t.pool.name}.control(a.member.id)
-	if err := c.conn.Publish(subject, []byte("cancel "+c.attemptKey(a))); err != nil {
+	if err := c.conn.Publish(subject, []byte(wordCancel+" "+c.keyPrefix()+a.key())); err != nil {
 		c.log.Debug("cancel not sent", slog.Any("error", err)) // its deadline ends the work
 	}
 	t.pool.release(a.member)
 	return mcp.ErrorResponse(t.req.ID, mcp.DeadlineExceeded(true))
-}
-
-// attemptKey is the attempt's name on the control subject: what a worker sees
-// of it in the reply subject.
-func (c *Client) attemptKey(a *attempt) string {
-	base := c.prefix[len(Protocol+"."+c.cfg.Realm+".r."):]
-	return base + strconv.FormatUint(a.id, 36)
 }

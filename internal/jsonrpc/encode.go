@@ -90,7 +90,7 @@ func appendEscaped(dst, text []byte) []byte {
 		case r >= utf8.RuneSelf:
 			dst = append(dst, text[:size]...)
 		default:
-			dst = appendEscape(dst, byte(r))
+			dst = appendEscape(dst, text[0])
 		}
 		text = text[size:]
 		n := strictjson.PlainLen(text)

@@ -22,7 +22,7 @@ const (
 	CodeOverloaded       = -31001 // the queue is full or the wait would pass the deadline; nothing started
 	CodeNoWorkers        = -31002 // no worker serves this pool, or none can be reached; nothing started
 	CodeDeadlineExceeded = -31003 // data.started is false if it is proven that the call had not begun
-	CodeOutcomeUnknown   = -31004 // the worker had to stop before the call was done: it may or may not have taken effect
+	CodeOutcomeUnknown   = -31004 // the worker was lost or had to stop before the call was done: it may or may not have taken effect
 	CodeRateLimited      = -31005
 	CodeMessageTooLarge  = -31006 // data.limitBytes tells the limit
 )

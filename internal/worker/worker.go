@@ -41,6 +41,6 @@ func New(ctx context.Context, conn *bus.Conn, cfg Config, log *slog.Logger) (*bu
 	if err != nil {
 		return nil, fmt.Errorf("build the dispatcher: %w", err)
 	}
-	cfg.Catalogue = dispatcher.Digest()
+	cfg.Catalogue, cfg.Repeatable = dispatcher.Digest(), dispatcher.Repeatable
 	return bus.NewConsumer(conn, mcp.Chain(dispatcher, dispatch.Log(log)), cfg.ConsumerConfig, log)
 }

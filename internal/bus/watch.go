@@ -1,0 +1,225 @@
+package bus
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// watchEvery is how often an ingress looks at its attempts, and watchAfter how
+	// old they are before it does: quick calls cost nothing.
+	watchEvery = 50 * time.Millisecond
+	watchAfter = 100 * time.Millisecond
+	// pingLeast and pingMost are how often a worker is pinged: the more of them
+	// there are, the less often each.
+	pingLeast = 100 * time.Millisecond
+	pingMost  = time.Second
+	pingEach  = time.Millisecond
+	// askMost is how often an attempt is asked for at least.
+	askMost = time.Second
+	// goneAfter is how long NATS may have no subscription of a worker before that
+	// counts as its end: one that reconnects looks the same for a moment.
+	goneAfter = 250 * time.Millisecond
+	// frozenAfter is how long a worker may answer nothing at all.
+	frozenAfter = 3 * time.Second
+	// settledAfter is how long this process must have been connected to judge
+	// others: after an outage they need as long as it did.
+	settledAfter = 3 * time.Second
+	// maxPing bounds the bytes of a ping.
+	maxPing = 32 << 10
+)
+
+// pingAttempt stands for an attempt in the reply subjects of pings, before the
+// worker's id. Attempts are counted from 1.
+const pingAttempt = "0."
+
+// signs are the signs of life that an ingress has of a worker.
+type signs struct {
+	pinged   time.Time // the first ping since the last one; zero if there was none
+	missing  time.Time // since when NATS has had no subscription of it; zero if it has
+	nextPing time.Time
+}
+
+// seen takes note of one.
+func (s *signs) seen() { s.pinged, s.missing = time.Time{}, time.Time{} }
+
+func (s *signs) missed(now time.Time) {
+	if s.missing.IsZero() {
+		s.missing = now
+	}
+}
+
+// dead tells that the worker is lost, and why, or nothing.
+func (s *signs) dead(now time.Time) (why string) {
+	switch {
+	case !s.missing.IsZero() && now.Sub(s.missing) >= goneAfter:
+		return "NATS has no subscription of it"
+	case !s.pinged.IsZero() && now.Sub(s.pinged) >= frozenAfter:
+		return "it answers nothing"
+	}
+	return ""
+}
+
+// An inquiry is when an attempt is asked for next.
+type inquiry struct {
+	next     time.Time
+	interval time.Duration
+}
+
+// due tells whether it is to be asked for now; then it is not for a while.
+func (i *inquiry) due(now time.Time) bool {
+	if now.Before(i.next) {
+		return false
+	}
+	i.interval = min(max(2*i.interval, pingLeast), askMost)
+	i.next = now.Add(i.interval)
+	return true
+}
+
+// watch asks workers for the attempts that have no result yet, and finds out which
+// of them are lost, until the client is closed.
+func (c *Client) watch() {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.stop:
+			return
+		case now := <-tick.C:
+			c.reconcile(now)
+		}
+	}
+}
+
+func (c *Client) reconcile(now time.Time) {
+	up, lasting := c.conn.Up()
+	waiting := c.waiting(now)
+	if !up {
+		return // nobody can be asked, and nobody's silence means anything
+	}
+	for m, attempts := range waiting {
+		ping, why := attempts[0].pool.examine(m, now, lasting >= settledAfter, len(waiting))
+		switch {
+		case why != "":
+			c.lose(m, attempts, why)
+		case ping:
+			c.ping(m, attempts, now)
+		}
+	}
+}
+
+// waiting returns the attempts that are older than watchAfter, by worker.
+func (c *Client) waiting(now time.Time) map[*member][]*attempt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var waiting map[*member][]*attempt
+	for _, a := range c.attempts {
+		if now.Sub(a.sent) < watchAfter {
+			continue
+		}
+		if waiting == nil {
+			waiting = make(map[*member][]*attempt)
+		}
+		waiting[a.member] = append(waiting[a.member], a)
+	}
+	clear(c.pinged)
+	for m, attempts := range waiting {
+		c.pinged[m.id] = attempts[0]
+	}
+	return waiting
+}
+
+// examine tells whether m is to be pinged, one of n that are, or why it is lost.
+func (p *pool) examine(m *member, now time.Time, settled bool, n int) (ping bool, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if why = m.signs.dead(now); why != "" && settled {
+		p.roster.drop(m)
+		return false, why
+	}
+	if now.Before(m.signs.nextPing) {
+		return false, ""
+	}
+	if m.signs.pinged.IsZero() {
+		m.signs.pinged = now
+	}
+	m.signs.nextPing = now.Add(min(max(time.Duration(n)*pingEach, pingLeast), pingMost))
+	return true, ""
+}
+
+// ping asks m whether it is there, and for the attempts that are due.
+func (c *Client) ping(m *member, attempts []*attempt, now time.Time) {
+	offset := m.clockOffset()
+	opening := []byte(wordPing + " " + c.keyPrefix())
+	message := opening
+	for _, a := range attempts {
+		if !a.asked.due(now) {
+			continue
+		}
+		message = append(append(message, ' '), a.key()...)
+		message = strconv.AppendInt(append(message, '-'), a.sent.Add(offset).UnixMilli(), 10)
+		if len(message) > maxPing {
+			c.control(attempts[0].pool, m, message)
+			message = opening
+		}
+	}
+	c.control(attempts[0].pool, m, message)
+}
+
+// lose gives m up. Should it come back, it learns that nobody waits for what it
+// runs.
+func (c *Client) lose(m *member, attempts []*attempt, why string) {
+	c.log.Warn("worker lost", slog.String("worker", m.id), slog.String("reason", why), slog.Int("attempts", len(attempts)))
+	message := []byte(wordCancel)
+	for _, a := range attempts {
+		a.push(reply{frame: frame{kind: frameLost}})
+		message = append(append(append(message, ' '), c.keyPrefix()...), a.key()...)
+		if len(message) > maxPing {
+			c.control(a.pool, m, message)
+			message = []byte(wordCancel)
+		}
+	}
+	c.control(attempts[0].pool, m, message)
+}
+
+// control sends a message to m's control subject.
+func (c *Client) control(p *pool, m *member, message []byte) {
+	subject := Address{Realm: c.cfg.Realm, Pool: p.name}.control(m.id)
+	if err := c.conn.PublishRequest(subject, c.prefix+pingAttempt+m.id, message); err != nil {
+		c.log.Debug("control message not sent", slog.Any("error", err)) // a ping comes again, and a deadline ends all work
+	}
+}
+
+// onPong takes the answer to a ping, or the server's word that nobody has taken
+// it. rest is the worker's id and what it added.
+func (c *Client) onPong(rest string, m *nats.Msg) {
+	worker, _, answered := strings.Cut(rest, ".")
+	c.mu.Lock()
+	a := c.pinged[worker]
+	c.mu.Unlock()
+	if a == nil {
+		return
+	}
+	a.pool.mu.Lock()
+	defer a.pool.mu.Unlock()
+	switch {
+	case answered:
+		a.member.signs.seen()
+	case saysNoResponders(m):
+		a.member.signs.missed(time.Now())
+	}
+}
+
+// saysNoResponders tells whether m is the NATS server's word that no subscription
+// took a message.
+func saysNoResponders(m *nats.Msg) bool { return len(m.Data) == 0 && m.Header.Get("Status") == "503" }
+
+// keyPrefix is what the keys of all attempts begin with; key is the rest. Keys are
+// what a worker sees of an attempt in the reply subject.
+func (c *Client) keyPrefix() string { return c.prefix[len(Protocol+"."+c.cfg.Realm+".r."):] }
+
+func (a *attempt) key() string { return strconv.FormatUint(a.id, 36) }
