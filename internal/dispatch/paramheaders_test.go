@@ -135,6 +135,8 @@ func TestParamHeaders(t *testing.T) {
 		"nothing":                 {`{}`, nil, ""},
 		"equal":                   {`{"s":"us-west1"}`, h("region", "us-west1"), ""},
 		"all of them":             {`{"s":"x","i":7,"b":true,"o":{"s":"y"}}`, mcp.ParamHeaders{"region": {"x"}, "count": {"7"}, "dry": {"true"}, "deep": {"y"}}, ""},
+		"no arguments":            {`null`, nil, ""},
+		"nested, absent":          {`{"o":{}}`, nil, ""},
 		"unknown header":          {`{}`, h("other", "x", "y\xff"), ""},
 		"null":                    {`{"s":null}`, nil, ""},
 		"null with a header":      {`{"s":null}`, h("region", "null"), "Mcp-Param-Region is there, but not the argument that it repeats"},
@@ -185,11 +187,22 @@ func TestParamHeaders(t *testing.T) {
 	}
 }
 
-// Values of the wrong type that agree are left to the schema.
+// Values of the wrong type that agree are left to the schema, and so is null,
+// which no header repeats.
 func TestParamHeadersAreNoValidation(t *testing.T) {
-	res := mirrored(t, `{"i":"42"}`, mcp.ParamHeaders{"count": {"42"}}, nil)
-	assert.Contains(t, string(res.Body), `Invalid arguments:\n- $.i: expected integer`)
-	assert.Zero(t, res.Code)
+	for arguments, test := range map[string]struct {
+		headers mcp.ParamHeaders
+		want    string
+	}{
+		`{"i":"42"}`:       {mcp.ParamHeaders{"count": {"42"}}, "$.i: expected integer"},
+		`{"i":null}`:       {nil, "$.i: expected integer"},
+		`{"o":null}`:       {nil, "$.o: expected object"},
+		`{"o":{"s":null}}`: {nil, "$.o.s: expected string"},
+	} {
+		res := mirrored(t, arguments, test.headers, nil)
+		assert.Contains(t, string(res.Body), `Invalid arguments:\n- `+test.want)
+		assert.Zero(t, res.Code)
+	}
 }
 
 // Transports without headers, and callers of the contract, are not checked.

@@ -75,7 +75,9 @@ func TestNames(t *testing.T) {
 		{"tools/call", `"name":"=?base64?="`, "=?base64?="},
 		{"tools/call", `"name":"=?base64?literal?="`, encode("=?base64?literal?=")},
 		{"prompts/get", `"name":"greeting","uri":"x"`, "greeting"},
+		{"prompts/get", `"name":"größe"`, encode("größe")},
 		{"resources/read", `"uri":"file:///a%20b","name":"x"`, "file:///a%20b"},
+		{"resources/read", `"uri":"file:///größe"`, encode("file:///größe")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.method+tt.params, func(t *testing.T) {
