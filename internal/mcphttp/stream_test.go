@@ -153,6 +153,12 @@ func TestNothingIsWrittenAfterTheResponse(t *testing.T) {
 }
 
 func TestSilenceIsFilledWithComments(t *testing.T) {
+	for _, r := range []*http.Request{strictPost(), listenPost("/mcp", "text/event-stream")} {
+		t.Run(r.Header.Get("Mcp-Method"), func(t *testing.T) { testSilence(t, r) })
+	}
+}
+
+func testSilence(t *testing.T, r *http.Request) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		w := do(newHandler(t, func(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
@@ -160,7 +166,7 @@ func TestSilenceIsFilledWithComments(t *testing.T) {
 			notify([]byte(progress))
 			<-time.After(19 * time.Second) // one
 			return okay(ctx, req, notify)
-		}, Config{KeepAlive: 10 * time.Second}), strictPost())
+		}, Config{KeepAlive: 10 * time.Second}), r)
 		assert.Equal(t, 44*time.Second, time.Since(start))
 		assertStream(t, w.Header())
 		assert.Equal(t, ":\n\n:\n\ndata: "+progress+"\n\n:\n\ndata: "+`{"jsonrpc":"2.0","id":1,"result":{}}`+"\n\n", w.Body.String())
