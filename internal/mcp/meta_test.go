@@ -128,7 +128,7 @@ func TestCapabilitiesOfTheWrongShape(t *testing.T) {
 }
 
 func TestValidateVersionStrict(t *testing.T) {
-	for _, version := range []string{"2025-11-25", "1900-01-01", "", "2026-07-28 ", "2026-7-28"} {
+	for _, version := range []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "1900-01-01", "", "2026-07-28 ", "2026-7-28"} {
 		req := parseMeta(t, `{"io.modelcontextprotocol/protocolVersion":"`+version+`",`+capabilitiesMember+`}`)
 		require.Nil(t, req.ValidateMeta())
 		err := req.ValidateVersion()

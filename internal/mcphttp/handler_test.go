@@ -192,13 +192,42 @@ func TestIDsAreEchoedByteForByte(t *testing.T) {
 	}
 }
 
+// Neither kind of answer differs from that to a request without such headers.
 func TestSessionsOfEarlierRevisionsAreIgnored(t *testing.T) {
-	r := strictPost()
-	r.Header.Set("Mcp-Session-Id", "abc")
-	r.Header.Set("Last-Event-ID", "42")
-	w := do(newHandler(t, okay, Config{}), r)
-	assert.Equal(t, http.StatusOK, w.Code)
-	assert.NotContains(t, w.Header(), "Mcp-Session-Id")
+	for _, handler := range []mcp.HandlerFunc{okay, notifying} {
+		want := do(newHandler(t, handler, Config{}), strictPost())
+		r := strictPost()
+		r.Header.Set("Mcp-Session-Id", "abc")
+		r.Header.Set("Last-Event-ID", "42")
+		w := do(newHandler(t, handler, Config{}), r)
+		assert.Equal(t, http.StatusOK, w.Code)
+		assert.Equal(t, want.Header(), w.Header())
+		assert.Equal(t, want.Body.String(), w.Body.String())
+		assert.NotContains(t, w.Header(), "Mcp-Session-Id", "none is minted")
+	}
+}
+
+// A connection is not a session: what a request lacks is not taken from the one
+// before it.
+//
+// Spec: MCP 2026-07-28, Base Protocol, Statelessness.
+func TestNothingIsTakenFromEarlierRequests(t *testing.T) {
+	c := connect(t, newHandler(t, okay, Config{}))
+	noMeta := post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}`)
+	noVersion := strictPost()
+	noMeta.Header = noVersion.Header.Clone()
+	noVersion.Header.Del("MCP-Protocol-Version")
+	for _, tt := range []struct {
+		lacking *http.Request
+		code    int
+	}{{noMeta, jsonrpc.CodeInvalidParams}, {noVersion, mcp.CodeHeaderMismatch}} {
+		status, m := c.exchange(t, strictPost())
+		assert.Equal(t, http.StatusOK, status)
+		assert.Zero(t, m.Error.Code)
+		status, m = c.exchange(t, tt.lacking)
+		assert.Equal(t, http.StatusBadRequest, status)
+		assert.Equal(t, tt.code, m.Error.Code)
+	}
 }
 
 func TestLogHasNoContent(t *testing.T) {

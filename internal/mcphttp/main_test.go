@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"bufio"
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -160,4 +161,14 @@ func (c *client) receive(t *testing.T) *http.Response {
 	res, err := http.ReadResponse(c.in, nil)
 	require.NoError(t, err)
 	return res
+}
+
+// exchange sends r and reads the answer, one JSON object, to its end.
+func (c *client) exchange(t *testing.T, r *http.Request) (status int, m message) {
+	t.Helper()
+	c.send(t, r)
+	res := c.receive(t)
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res.StatusCode, parse(t, string(body))
 }
