@@ -5,8 +5,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -63,8 +67,10 @@ var only = map[string]string{
 
 type listed struct {
 	ImportPath string
+	Dir        string
 	Doc        string
 	Imports    []string
+	GoFiles    []string
 }
 
 func TestImports(t *testing.T) {
@@ -91,6 +97,42 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
+// The codes that JSON-RPC leaves to servers are those that MCP defines, each
+// named in one place, and none that it has withdrawn or not given out.
+//
+// Spec: MCP 2026-07-28, Base Protocol, Error Codes.
+func TestErrorCodes(t *testing.T) {
+	var found []string
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		for _, file := range p.GoFiles {
+			if !inTest(name) {
+				found = append(found, codesIn(t, name, filepath.Join(p.Dir, file))...)
+			}
+		}
+	}
+	require.Equal(t, []string{"internal/mcp -32020", "internal/mcp -32021", "internal/mcp -32022"}, found)
+}
+
+// codesIn returns the numbers from -32099 to -32000 that the code in a file has,
+// each behind the name of its package.
+func codesIn(t *testing.T, name, file string) (codes []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	require.NoError(t, err)
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		minus, _ := n.(*ast.UnaryExpr)
+		if minus == nil || minus.Op != token.SUB {
+			return true
+		}
+		if number, ok := minus.X.(*ast.BasicLit); ok && len(number.Value) == 5 && strings.HasPrefix(number.Value, "320") {
+			codes = append(codes, name+" -"+number.Value)
+		}
+		return true
+	})
+	return codes
+}
+
 // inTest tells whether a package only exists for tests, where helpers may
 // import what tests may.
 func inTest(name string) bool { return strings.HasPrefix(name, "test/") }
@@ -98,21 +140,18 @@ func inTest(name string) bool { return strings.HasPrefix(name, "test/") }
 // packages lists this module's packages that have code outside of tests.
 func packages(t *testing.T) []listed {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Doc,Imports,GoFiles", module+"...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Doc,Imports,GoFiles", module+"...").Output()
 	require.NoError(t, err)
 	var all []listed
 	for d := json.NewDecoder(bufio.NewReader(bytes.NewReader(out))); ; {
-		var p struct {
-			listed
-			GoFiles []string
-		}
+		var p listed
 		err := d.Decode(&p)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
 		if len(p.GoFiles) > 0 {
-			all = append(all, p.listed)
+			all = append(all, p)
 		}
 	}
 	require.True(t, slices.ContainsFunc(all, func(p listed) bool { return p.ImportPath == module+"internal/mcp" }))

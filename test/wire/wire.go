@@ -76,7 +76,7 @@ func Validate(method string, message []byte) error {
 		name = definitions[*m.Method]
 	case m.Result != nil:
 		name = definitions[method]
-	case m.Error != nil && mcpErrors[m.Error.Code] != "":
+	case m.Error != nil && isReserved(m.Error.Code):
 		name = mcpErrors[m.Error.Code]
 	}
 	if name == "" {
@@ -88,6 +88,13 @@ func Validate(method string, message []byte) error {
 	}
 	return definition.Validate(value)
 }
+
+// isReserved tells whether a code is of the range in which a server may emit
+// what MCP defines and nothing else, or of the one below it that new servers
+// leave alone.
+//
+// Spec: MCP 2026-07-28, Base Protocol, Error Codes.
+func isReserved(code int) bool { return -32099 <= code && code <= -32000 }
 
 // compiled returns the compiler that has the schema; it caches definitions.
 var compiled = sync.OnceValue(func() *lockedCompiler {
