@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -190,5 +191,31 @@ func TestDeadline(t *testing.T) {
 		assert.Equal(t, -31003, a.code(t))
 		assert.Contains(t, a.response(), `"started":true`, "it had the only slot")
 		assert.GreaterOrEqual(t, time.Since(start), 300*time.Millisecond)
+	}
+}
+
+// With one slot, a call can only be answered when the one before has given its
+// slot back: to leave is to cancel.
+//
+// Spec: MCP 2026-07-28, Cancellation, Transport-Specific Cancellation.
+func TestAClientThatLeavesCancels(t *testing.T) {
+	t.Parallel()
+	c, _ := startLocal(t, "-slots", "1")
+	soon, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range 2 {
+		ctx, leave := context.WithCancel(soon)
+		s, err := c.open(ctx, endless())
+		require.NoError(t, err)
+		_, ok := s.next()
+		require.True(t, ok, "progress, so it runs")
+		leave()
+		_, err = s.rest()
+		require.ErrorIs(t, err, context.Canceled)
+		a, err := c.send(soon, tool("echo", `{"text":"x"}`))
+		require.NoError(t, err)
+		text, err := a.text()
+		require.NoError(t, err)
+		assert.Equal(t, "x", text)
 	}
 }
