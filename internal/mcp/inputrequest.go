@@ -1,5 +1,12 @@
 package mcp
 
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
+)
+
 // An InputRequest is one question to the client. Ask, Form, Visit, Sample and
 // ListRoots make one; its JSON form is what the contract profile shows.
 type InputRequest struct {
@@ -8,8 +15,7 @@ type InputRequest struct {
 	Method string `json:"method,omitzero"` // empty for a plain question
 	Params any    `json:"params,omitzero"`
 
-	mode   string // the sub-capability that it needs
-	fields []Field
+	fields []Field // of a form, which its answer has to fit
 }
 
 // Sub-capabilities of clients.
@@ -35,7 +41,7 @@ func Form(id, message string, fields ...Field) InputRequest {
 		}
 	}
 	return InputRequest{
-		ID: id, Method: MethodElicit, mode: modeForm, fields: fields,
+		ID: id, Method: MethodElicit, fields: fields,
 		Params: formParams{Mode: modeForm, Message: message, Schema: schema},
 	}
 }
@@ -59,7 +65,7 @@ type formSchema struct {
 // Spec: Elicitation, URL Mode Elicitation Requests.
 func Visit(id, message, url string) InputRequest {
 	return InputRequest{
-		ID: id, Method: MethodElicit, mode: modeURL,
+		ID: id, Method: MethodElicit,
 		Params: visitParams{Mode: modeURL, Message: message, URL: url},
 	}
 }
@@ -74,11 +80,7 @@ type visitParams struct {
 //
 // Spec: Sampling.
 func Sample(id string, p SamplingParams) InputRequest {
-	r := InputRequest{ID: id, Method: MethodCreateMessage, Params: p}
-	if len(p.Tools) > 0 || p.ToolChoice != nil {
-		r.mode = modeTools
-	}
-	return r
+	return InputRequest{ID: id, Method: MethodCreateMessage, Params: p}
 }
 
 // SamplingParams is a conversation for a model to continue.
@@ -126,11 +128,34 @@ func ListRoots(id string) InputRequest { return InputRequest{ID: id, Method: Met
 
 // strict returns the request in the form that MCP defines.
 func (r InputRequest) strict() InputRequest {
-	switch {
-	case r.Method == "":
+	if r.Method == "" {
 		return Form(r.ID, r.Prompt, Field{Name: r.ID, Type: TextField, Required: true})
-	case r.Method == MethodElicit && r.mode == "":
-		r.mode = modeForm
 	}
 	return r
+}
+
+// mode is the sub-capability that r, in strict form, needs; empty if it needs
+// none. It depends on what the client would be sent, whoever has made that.
+func (r InputRequest) mode() string {
+	var p struct {
+		Mode       jsontext.Value `json:"mode"`
+		Tools      jsontext.Value `json:"tools"`
+		ToolChoice jsontext.Value `json:"toolChoice"`
+	}
+	if encoded, err := jsonrpc.Marshal(r.Params); err == nil { // else the result cannot be encoded either
+		_ = json.Unmarshal(encoded, &p) // what is no object has no mode
+	}
+	switch r.Method {
+	case MethodElicit:
+		if IsAbsent(p.Mode) {
+			return modeForm
+		}
+		mode, _ := Text(p.Mode)
+		return mode
+	case MethodCreateMessage:
+		if !IsAbsent(p.Tools) || !IsAbsent(p.ToolChoice) {
+			return modeTools
+		}
+	}
+	return ""
 }

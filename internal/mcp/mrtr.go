@@ -103,9 +103,10 @@ func (c *Call) Require(r InputRequest) error {
 func (c ClientCapabilities) cover(r InputRequest) bool {
 	switch r.Method {
 	case MethodElicit:
-		return r.mode == modeURL && c.ElicitationURL || r.mode != modeURL && c.ElicitationForm
+		mode := r.mode()
+		return mode == modeForm && c.ElicitationForm || mode == modeURL && c.ElicitationURL
 	case MethodCreateMessage:
-		return c.Sampling && (r.mode != modeTools || c.SamplingTools)
+		return c.Sampling && (r.mode() != modeTools || c.SamplingTools)
 	case MethodListRoots:
 		return c.Roots
 	}
@@ -128,8 +129,8 @@ func (q requirements) add(r InputRequest) {
 	if q[name] == nil {
 		q[name] = map[string]struct{}{}
 	}
-	if r.mode != "" {
-		q[name][r.mode] = struct{}{}
+	if mode := r.mode(); mode != "" {
+		q[name][mode] = struct{}{}
 	}
 }
 

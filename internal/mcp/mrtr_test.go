@@ -73,6 +73,7 @@ func TestInputRequiredResultContract(t *testing.T) {
 }
 
 func TestInputRequiredResultRefusesUndeclared(t *testing.T) {
+	withoutSubCapabilities := mcp.ClientCapabilities{ElicitationForm: true, Sampling: true}
 	form, sampling, roots := mcp.Ask("q", "?"), mcp.InputRequest{ID: "s", Method: mcp.MethodCreateMessage}, mcp.InputRequest{ID: "r", Method: mcp.MethodListRoots}
 	tests := []struct {
 		requests []mcp.InputRequest
@@ -85,6 +86,11 @@ func TestInputRequiredResultRefusesUndeclared(t *testing.T) {
 		{[]mcp.InputRequest{roots}, mcp.ClientCapabilities{ElicitationForm: true, Sampling: true}, `{"roots":{}}`},
 		{[]mcp.InputRequest{form, sampling, roots}, mcp.ClientCapabilities{Sampling: true}, `{"elicitation":{"form":{}},"roots":{}}`},
 		{[]mcp.InputRequest{{ID: "x", Method: "own/method"}}, mcp.ClientCapabilities{ElicitationForm: true}, `{"own/method":{}}`},
+		{[]mcp.InputRequest{mcp.Visit("v", "Look", "https://example.com")}, withoutSubCapabilities, `{"elicitation":{"url":{}}}`},
+		{[]mcp.InputRequest{mcp.Sample("s", mcp.SamplingParams{Tools: []mcp.Tool{{Name: "t"}}})}, withoutSubCapabilities, `{"sampling":{"tools":{}}}`},
+		{[]mcp.InputRequest{{ID: "v", Method: mcp.MethodElicit, Params: map[string]any{"mode": "url"}}}, withoutSubCapabilities, `{"elicitation":{"url":{}}}`},
+		{[]mcp.InputRequest{{ID: "v", Method: mcp.MethodElicit, Params: map[string]any{"mode": "own"}}}, withoutSubCapabilities, `{"elicitation":{"own":{}}}`},
+		{[]mcp.InputRequest{{ID: "s", Method: mcp.MethodCreateMessage, Params: map[string]any{"tools": []any{}}}}, withoutSubCapabilities, `{"sampling":{"tools":{}}}`},
 	}
 	for _, test := range tests {
 		result, err := (&mcp.InputRequired{Requests: test.requests, State: "s"}).Result(mcp.Strict, test.declared)
