@@ -62,23 +62,46 @@ func TestMeasure(t *testing.T) {
 
 // What would take years is a tool error at once; what is only large is checked.
 func TestCostlyArguments(t *testing.T) {
-	d, err := New(Config{Toolsets: []mcp.Toolset{{Tools: []mcp.ServerTool{{
-		Tool: mcp.Tool{Name: "t", InputSchema: jsontext.Value(`{"type":"object",
-			"anyOf":[{"properties":{"a":{"$ref":"#"},"b":{"const":1}}},{"properties":{"a":{"$ref":"#"},"b":{"const":2}}}],
-			"properties":{"list":{"items":{"type":"integer"}}}}`)},
-		Run: func(context.Context, *mcp.ToolCall) (any, error) { return "it ran", nil },
-	}}}}}, slog.New(slog.DiscardHandler))
+	call := costlyTool(t, mcp.ServerTool{
+		Tool: mcp.Tool{InputSchema: jsontext.Value(doubling)},
+		Run:  func(context.Context, *mcp.ToolCall) (any, error) { return "it ran", nil },
+	})
+	assert.Contains(t, call(nested(5)), "it ran")
+	assert.Contains(t, call(nested(100)), "Invalid arguments: there is too much in them to check against the input schema")
+	assert.Contains(t, call(`{"list":[`+strings.Repeat("1,", 100_000)+`1]}`), "it ran")
+}
+
+// A tool may return what its client sent, so that the same holds for outputs.
+func TestCostlyOutput(t *testing.T) {
+	call := costlyTool(t, mcp.ServerTool{
+		Tool: mcp.Tool{InputSchema: jsontext.Value(`{"type":"object"}`), OutputSchema: jsontext.Value(doubling)},
+		Run:  func(_ context.Context, call *mcp.ToolCall) (any, error) { return call.Values, nil },
+	})
+	assert.Contains(t, call(nested(5)), `"content"`)
+	assert.Contains(t, call(nested(22)), `"code":-32603`, "three seconds of work, and twice that on each further level")
+}
+
+// doubling is a schema that doubles the work on every level of a value.
+const doubling = `{"type":"object",
+	"anyOf":[{"properties":{"a":{"$ref":"#"},"b":{"const":1}}},{"properties":{"a":{"$ref":"#"},"b":{"const":2}}}],
+	"properties":{"list":{"items":{"type":"integer"}}}}`
+
+func nested(depth int) string {
+	return strings.Repeat(`{"a":`, depth) + `{}` + strings.Repeat(`}`, depth)
+}
+
+// costlyTool serves definition, and returns a function that calls it.
+func costlyTool(t *testing.T, definition mcp.ServerTool) (call func(arguments string) string) {
+	t.Helper()
+	definition.Name = "t"
+	d, err := New(Config{Toolsets: []mcp.Toolset{{Tools: []mcp.ServerTool{definition}}}}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	call := func(arguments string) string {
+	return func(arguments string) string {
 		req, refusal := mcp.ParseRequest([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":` + arguments + `}}`))
 		require.Nil(t, refusal)
 		req.Profile = mcp.Contract
 		return string(d.Handle(t.Context(), req, nil).Body)
 	}
-	nested := func(depth int) string { return strings.Repeat(`{"a":`, depth) + `{}` + strings.Repeat(`}`, depth) }
-	assert.Contains(t, call(nested(5)), "it ran")
-	assert.Contains(t, call(nested(100)), "Invalid arguments: there is too much in them to check against the input schema")
-	assert.Contains(t, call(`{"list":[`+strings.Repeat("1,", 100_000)+`1]}`), "it ran")
 }
 
 func TestCostIsCountedByLevel(t *testing.T) {
