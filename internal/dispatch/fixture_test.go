@@ -90,6 +90,7 @@ func textTools() []mcp.ServerTool {
 		tool("blocks", anyObject, returns(&mcp.ToolResult{Content: []mcp.Content{
 			mcp.TextContent("see"), {Type: "image", Data: []byte("png"), MIMEType: "image/png"},
 		}}, nil)),
+		tool("garbled", anyObject, returns("\x1b[2J\xff", nil)),
 		tool("list", anyObject, returns([]int{1, 2}, nil)),
 		tool("nothing", anyObject, returns(nil, nil)),
 		tool("number", `{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}}`,

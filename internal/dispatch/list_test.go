@@ -74,8 +74,18 @@ func numbered(n int) dispatch.Config {
 		set.Prompts = append(set.Prompts, prompt(fmt.Sprintf("p%03d", i), nil))
 		source[fmt.Sprintf("mem://%03d", i)] = "x"
 	}
-	set.Resources = source
+	set.Resources = withTemplates{source}
 	return dispatch.Config{Toolsets: []mcp.Toolset{set}}
+}
+
+// withTemplates is a source with a template for each resource.
+type withTemplates struct{ memory }
+
+func (s withTemplates) Templates() (templates []mcp.ServerTemplate) {
+	for uri := range s.memory {
+		templates = append(templates, mcp.ServerTemplate{ResourceTemplate: mcp.ResourceTemplate{URITemplate: uri + "/{name}", Name: "x"}})
+	}
+	return templates
 }
 
 func TestPagination(t *testing.T) {
@@ -88,6 +98,9 @@ func TestPagination(t *testing.T) {
 	assert.Equal(t, [][]string{{"p000", "p001", "p002"}, {"p003", "p004", "p005"}, {"p006"}}, walk(t, workers, mcp.MethodPromptsList))
 	assert.Equal(t, [][]string{{"mem://000", "mem://001", "mem://002"}, {"mem://003", "mem://004", "mem://005"}, {"mem://006"}},
 		walk(t, workers, mcp.MethodResourcesList))
+	assert.Equal(t, [][]string{
+		{"mem://000/{name}", "mem://001/{name}", "mem://002/{name}"}, {"mem://003/{name}", "mem://004/{name}", "mem://005/{name}"}, {"mem://006/{name}"},
+	}, walk(t, workers, mcp.MethodResourceTemplatesList))
 }
 
 func TestLastPageHasNoCursor(t *testing.T) {
@@ -100,7 +113,7 @@ func TestLastPageHasNoCursor(t *testing.T) {
 
 func TestDefaultPageSize(t *testing.T) {
 	workers := []mcp.Handler{newDispatcher(t, numbered(dispatch.DefaultPageSize+1))}
-	for _, method := range []string{mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList} {
+	for _, method := range []string{mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourceTemplatesList} {
 		pages := walk(t, workers, method)
 		require.Len(t, pages, 2, method)
 		assert.Len(t, pages[0], 250, method)
@@ -126,7 +139,9 @@ func TestAllPagesHaveTheSameScope(t *testing.T) {
 	cfg := numbered(3)
 	cfg.PageSize = 2
 	d := newDispatcher(t, cfg)
-	for method, scope := range map[string]string{mcp.MethodToolsList: "public", mcp.MethodResourcesList: "private"} {
+	for method, scope := range map[string]string{
+		mcp.MethodToolsList: "public", mcp.MethodPromptsList: "public", mcp.MethodResourceTemplatesList: "public", mcp.MethodResourcesList: "private",
+	} {
 		first := getPage(t, d, method, nil)
 		assert.Equal(t, scope, first.Result.Scope)
 		assert.Equal(t, scope, getPage(t, d, method, first.Result.Next).Result.Scope)

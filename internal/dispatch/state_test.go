@@ -50,7 +50,10 @@ func newInterviewer(t testing.TB, key string, now time.Time) *interviewer {
 	ask := tool("interview", anyObject, interview)
 	other := ask
 	other.Name = "other"
-	return &interviewer{Dispatcher: newDispatcher(t, dispatch.Config{State: keys, Toolsets: []mcp.Toolset{{Tools: []mcp.ServerTool{ask, other}}}})}
+	return &interviewer{Dispatcher: newDispatcher(t, dispatch.Config{State: keys, Toolsets: []mcp.Toolset{{
+		Tools:   []mcp.ServerTool{ask, other},
+		Prompts: []mcp.ServerPrompt{prompt("interview", &mcp.InputRequired{State: "of the prompt"})},
+	}}})}
 }
 
 type outcome struct {
@@ -64,10 +67,15 @@ type outcome struct {
 }
 
 // call sends a tools/call with the given members of params.
-func (i *interviewer) call(t testing.TB, tool, arguments, answers, state string) (o outcome) {
+func (i *interviewer) call(t testing.TB, tool, arguments, answers, state string) outcome {
 	t.Helper()
-	raw := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"inputResponses":%s,"requestState":%q,"_meta":{%s}}}`,
-		tool, arguments, answers, state, anyone)
+	return i.send(t, mcp.MethodToolsCall, tool, arguments, answers, state)
+}
+
+func (i *interviewer) send(t testing.TB, method, name, arguments, answers, state string) (o outcome) {
+	t.Helper()
+	raw := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s,"inputResponses":%s,"requestState":%q,"_meta":{%s}}}`,
+		method, name, arguments, answers, state, anyone)
 	req, fault := mcp.ParseRequest([]byte(raw))
 	require.Nil(t, fault)
 	req.Principal, req.Pool = i.principal, i.pool
@@ -113,6 +121,21 @@ func TestStateOfAnotherRequestIsRefused(t *testing.T) {
 	for name, o := range refused {
 		require.NotNil(t, o.Error, name)
 		assert.Equal(t, jsonrpc.CodeInvalidParams, o.Error.Code, name)
+	}
+}
+
+// A prompt may have the name of a tool, and is another request all the same.
+func TestStateOfAnotherMethodIsRefused(t *testing.T) {
+	i := newInterviewer(t, seal.NewKey(), time.Now())
+	state := map[string]string{}
+	for _, method := range []string{mcp.MethodToolsCall, mcp.MethodPromptsGet} {
+		state[method] = i.send(t, method, "interview", `{}`, `{}`, "").Result.RequestState
+		require.Nil(t, i.send(t, method, "interview", `{}`, `{}`, state[method]).Error, method)
+	}
+	for of, to := range map[string]string{mcp.MethodToolsCall: mcp.MethodPromptsGet, mcp.MethodPromptsGet: mcp.MethodToolsCall} {
+		o := i.send(t, to, "interview", `{}`, `{}`, state[of])
+		require.NotNil(t, o.Error, to)
+		assert.Equal(t, jsonrpc.CodeInvalidParams, o.Error.Code, to)
 	}
 }
 
