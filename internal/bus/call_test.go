@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -120,22 +121,33 @@ func TestCallCarriesErrors(t *testing.T) {
 
 func TestNotificationsComeInOrderBeforeTheResult(t *testing.T) {
 	t.Parallel()
-	const many = 1000
+	const requests, many = 3, 1000
 	s := bustest.StartServer(t)
-	startWorker(t, s, 1, func(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
+	var running sync.WaitGroup
+	running.Add(requests)
+	startWorker(t, s, requests, func(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
+		running.Done()
+		running.Wait() // all at the same time
 		for i := range many {
-			notify(fmt.Appendf(nil, "%d", i))
+			notify(fmt.Appendf(nil, "%s: %d", req.ID, i))
 		}
 		return result(ctx, req, notify)
 	})
 	c := openClient(t, s, bus.ClientConfig{})
-	var got []string
-	res := c.Handle(t.Context(), request(t, 1, "echo"), func(n []byte) { got = append(got, string(n)) })
-	assert.Zero(t, res.Code)
-	require.Len(t, got, many) // read without a lock: all came before Handle returned
-	for i, n := range got {
-		require.Equal(t, fmt.Sprint(i), n)
+	var all sync.WaitGroup
+	for id := range requests {
+		req := request(t, id, "echo")
+		all.Go(func() {
+			var got, want []string
+			res := c.Handle(t.Context(), req, func(n []byte) { got = append(got, string(n)) })
+			assert.Zero(t, res.Code)
+			for i := range many {
+				want = append(want, fmt.Sprintf("%d: %d", id, i))
+			}
+			assert.Equal(t, want, got, "and none of another request") // read without a lock: all came before Handle returned
+		})
 	}
+	all.Wait()
 }
 
 func TestFramesOfOneCall(t *testing.T) {

@@ -200,9 +200,11 @@ func TestFullQueueRefuses(t *testing.T) {
 		assert.True(t, *fault.Data.Retryable)
 		assert.GreaterOrEqual(t, fault.Data.RetryAfterMs, int64(100))
 	}
-	flood := request(t, 7, "echo")
-	flood.Principal = "flood"
-	overloaded(c.Handle(t.Context(), flood, noNotifications(t)))
+	completion := parse(t, `{"jsonrpc":"2.0","id":6,"method":"completion/complete","params":{}}`)
+	for _, flood := range []*mcp.Request{request(t, 7, "echo"), completion} {
+		flood.Principal = "flood"
+		overloaded(receive(t, handle(t, c, flood)))
+	}
 
 	quiet := request(t, 8, "echo")
 	quiet.Principal = "quiet"
