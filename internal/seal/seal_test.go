@@ -58,8 +58,9 @@ func TestNothingIsSealedTwiceAlike(t *testing.T) {
 func TestAnyChangeIsRefused(t *testing.T) {
 	r := ring(t, noon, seal.NewKey())
 	sealed := r.Seal([]byte("secret"), []byte("p"))
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_="
 	for i := range sealed {
-		for _, c := range []byte("Aa0-_=") {
+		for _, c := range []byte(letters) { // all, since the last one has bits that count for nothing
 			changed := sealed[:i] + string(c) + sealed[i+1:]
 			if changed == sealed {
 				continue
