@@ -4,7 +4,7 @@ GOLANGCI_LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2
 GOVULNCHECK   = go run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME     ?= 10s
 
-.PHONY: all help build fmt tidy lint test race fuzz bench conformance clients load vuln
+.PHONY: all help build fmt tidy lint test race fuzz bench conformance clients examples load vuln
 all: fmt tidy lint race ## what CI checks
 
 help: ## this list
@@ -42,6 +42,9 @@ conformance: ## the official conformance suite, from npm, against the built comm
 
 clients: ## the official TypeScript client, from npm, against the built ingress
 	go run ./test/clients
+
+examples: ## the example messages of the specification, whose checkout SPEC names
+	go run ./test/examples -dir $(SPEC)/schema/2026-07-28
 
 load: ## short calls beside long ones, against a plain queue group
 	go run ./test/load/mixed

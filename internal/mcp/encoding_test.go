@@ -57,6 +57,9 @@ func TestEncodings(t *testing.T) {
 		{`{"uri":"u","blob":""}`, mcp.ResourceContents{URI: "u", Blob: []byte{}}},
 		{`{"contents":[]}`, mcp.ReadResult{Cache: mcp.Cache{TTL: time.Hour, Public: true}}},
 
+		// Spec: schema, ElicitResult. A visit has no content.
+		{`{"action":"accept"}`, mcp.ElicitResult{Action: "accept"}},
+
 		// Spec: schema, Prompt and GetPromptResult.
 		{`{"name":"n"}`, mcp.Prompt{Name: "n"}},
 		{`{"name":"n","arguments":[{"name":"a","required":true},{"name":"b"}]}`, mcp.Prompt{Name: "n", Arguments: []mcp.PromptArgument{{Name: "a", Required: true}, {Name: "b"}}}},

@@ -94,7 +94,7 @@ func (r InputRequest) fits(content map[string]jsontext.Value) bool {
 // Spec: schema, ElicitResult.
 type ElicitResult struct {
 	Action  string                    `json:"action"`
-	Content map[string]jsontext.Value `json:"content"`
+	Content map[string]jsontext.Value `json:"content,omitzero"`
 }
 
 // Accepted tells whether the user filled the form in, or agreed to the visit.

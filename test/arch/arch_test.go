@@ -47,6 +47,7 @@ var mayImport = map[string]string{
 	"cmd/ingress":               "internal/cli internal/ingress",
 	"test/load/mixed":           "internal/actor internal/bus internal/bus/embedded internal/mcp",
 	"test/conformance":          "",
+	"test/examples":             "internal/dispatch internal/jsonrpc internal/mcp",
 	"test/clients":              "",
 	"test/wire":                 "",
 	"test/arch":                 "",
