@@ -1,12 +1,14 @@
 // Drives MCPYard with the official TypeScript client, and with bare HTTP where
-// that client hides what matters. The arguments are the URL and the number of
-// workers, each with one slot and the toolsets everything, notes and basics.
-// Prints each check, and at last how many passed.
+// that client hides what matters. The arguments are the URL, the number of
+// workers, each with one slot and the toolsets everything, notes and basics, and
+// how many requests may wait for a slot. Prints each check, and at last how many
+// passed.
 
 import assert from 'node:assert/strict';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
-const [url, workers] = process.argv.slice(2);
+const [url, ...numbers] = process.argv.slice(2);
+const [workers, queue] = numbers.map(Number);
 const revision = '2026-07-28';
 const patience = 20_000; // in ms, for anything that is awaited
 const manyNotes = 260; // more than a page of a list has
@@ -155,7 +157,7 @@ const checks = {
     const { result } = await postCall(2, name, { inputResponses, requestState });
     assert.match(textOf(result), /the state came back/);
     const { error } = await postCall(3, name, { inputResponses, requestState: `${requestState}x` });
-    assert.equal(error.code, -32602);
+    assert.equal(error?.code, -32602);
   },
 
   async 'listen to a list and a resource'() {
@@ -177,17 +179,20 @@ const checks = {
     const abort = new AbortController();
     const seconds = (1.5 * patience) / 1000;
     const calls = [];
-    const started = Array.from({ length: Number(workers) }, () => new Promise((resolve) => {
+    const started = Array.from({ length: workers }, () => new Promise((resolve) => {
       calls.push(call('slow', { seconds }, { onprogress: resolve, signal: abort.signal, timeout: 2 * patience }));
     }));
     const ended = Promise.allSettled(calls);
     await within(Promise.all(started), 'the progress of all');
-    await assert.rejects(call('echo', { text: 'too early' }, { timeout: 500 }), { code: 'REQUEST_TIMEOUT' });
+    const calling = Array.from({ length: queue + 1 }, (_, id) => postCall(id, 'echo', { arguments: { text: 'at last' } }));
+    const answered = Promise.allSettled(calling);
+    assert.equal((await Promise.race(calling)).error?.code, -31001, 'all wait but the one too many');
     abort.abort();
     for (const { status } of await ended) {
       assert.equal(status, 'rejected');
     }
-    assert.equal(textOf(await call('echo', { text: 'at last' })), 'at last');
+    const texts = (await answered).map(({ value }) => value?.result && textOf(value.result)).filter(Boolean);
+    assert.deepEqual(texts, Array(queue).fill('at last'));
   },
 
   async 'ids are kept as they were'() {

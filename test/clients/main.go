@@ -25,8 +25,12 @@ import (
 // here is this program's folder, from the module's root.
 var here = filepath.Join("test", "clients")
 
-// workers is how many the ingress runs, with one slot each.
-const workers = 3
+// The ingress runs workers with one slot each, for which some more requests may
+// wait.
+const (
+	workers = 3
+	queue   = 3
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -55,7 +59,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	return do(ctx, out, here, "node", "client.mjs", s.url, strconv.Itoa(workers))
+	return do(ctx, out, here, "node", "client.mjs", s.url, strconv.Itoa(workers), strconv.Itoa(queue))
 }
 
 // do runs a command in a folder to its end.
@@ -78,7 +82,7 @@ type server struct {
 // start starts the ingress in dir and waits until it serves clients.
 func start(ctx context.Context, dir string) (*server, error) {
 	s := &server{log: make(chan []string, 1)}
-	s.process = exec.CommandContext(ctx, filepath.Join(dir, "ingress"), "-local", "-workers", strconv.Itoa(workers), "-slots", "1",
+	s.process = exec.CommandContext(ctx, filepath.Join(dir, "ingress"), "-local", "-workers", strconv.Itoa(workers), "-slots", "1", "-queue", strconv.Itoa(queue),
 		"-toolsets", "everything,notes,basics", "-store-dir", filepath.Join(dir, "store"), "-http", "127.0.0.1:0")
 	output, err := s.process.StdoutPipe()
 	if err != nil {
