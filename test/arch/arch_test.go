@@ -26,7 +26,7 @@ var mayImport = map[string]string{
 	"internal/strictjson":       "",
 	"internal/jsonrpc":          "internal/strictjson",
 	"internal/mcp":              "internal/jsonrpc internal/strictjson",
-	"internal/dispatch":         "internal/mcp internal/jsonrpc internal/seal",
+	"internal/dispatch":         "internal/mcp internal/jsonrpc internal/seal internal/strictjson",
 	"internal/tools":            "internal/mcp internal/jsonrpc",
 	"internal/tools/basics":     "internal/mcp internal/jsonrpc internal/tools",
 	"internal/tools/notes":      "internal/mcp internal/jsonrpc internal/tools",
