@@ -28,6 +28,7 @@ type attempt struct {
 	pool   *pool
 	member *member
 	sent   time.Time
+	until  time.Time     // nobody waits any longer
 	wake   chan struct{} // capacity 1: something is ready, or early
 	asked  inquiry       // belongs to Client.watch
 
@@ -39,8 +40,8 @@ type attempt struct {
 	ran     bool       // it was started: a reply has told
 }
 
-func newAttempt(id uint64, p *pool, m *member) *attempt {
-	return &attempt{id: id, pool: p, member: m, sent: time.Now(), wake: make(chan struct{}, 1), next: 1}
+func newAttempt(id uint64, p *pool, m *member, until time.Time) *attempt {
+	return &attempt{id: id, pool: p, member: m, sent: time.Now(), until: until, wake: make(chan struct{}, 1), next: 1}
 }
 
 // push takes in a reply. Repeated ones are dropped.

@@ -45,7 +45,7 @@ func TestAttemptOrder(t *testing.T) {
 		"last one late": {2, 3, 4, 5, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAttempt(1, nil, nil)
+			a := newAttempt(1, nil, nil, time.Time{})
 			for _, n := range arrivals {
 				a.push(notification(n))
 			}
@@ -57,7 +57,7 @@ func TestAttemptOrder(t *testing.T) {
 }
 
 func TestAttemptShuffled(t *testing.T) {
-	a := newAttempt(1, nil, nil)
+	a := newAttempt(1, nil, nil, time.Time{})
 	var taken []int
 	for _, i := range rand.Perm(500) {
 		a.push(notification(i + 1))
@@ -67,7 +67,7 @@ func TestAttemptShuffled(t *testing.T) {
 }
 
 func TestAttemptHoldsBackAndSkips(t *testing.T) {
-	a := newAttempt(1, nil, nil)
+	a := newAttempt(1, nil, nil, time.Time{})
 	a.push(notification(1))
 	a.push(resultReply(5))
 	a.push(notification(3))
@@ -85,7 +85,7 @@ func TestAttemptHoldsBackAndSkips(t *testing.T) {
 }
 
 func TestAttemptWakes(t *testing.T) {
-	a := newAttempt(1, nil, nil)
+	a := newAttempt(1, nil, nil, time.Time{})
 	assert.Empty(t, a.wake)
 	a.push(notification(2))
 	assert.Len(t, a.wake, 1, "what came early starts the wait for what is missing")
@@ -98,7 +98,7 @@ func TestAttemptDropsNotificationsButNoResult(t *testing.T) {
 	const sent = maxBacklog + 100
 	for name, first := range map[string]int{"in order": 1, "early": 2} {
 		t.Run(name, func(t *testing.T) {
-			a := newAttempt(1, nil, nil)
+			a := newAttempt(1, nil, nil, time.Time{})
 			for n := first; n <= sent; n++ {
 				a.push(notification(n))
 			}
@@ -121,7 +121,7 @@ func await(t *testing.T) (a *attempt, notified *[]string, done <-chan *mcp.Respo
 	p.heard("w", up(1, 1, time.Now()))
 	m := p.roster.find("w")
 	m.sent++
-	a = newAttempt(1, nil, m)
+	a = newAttempt(1, nil, m, time.Time{})
 	notified = new([]string)
 	tr := &trial{client: &Client{log: discard()}, pool: p, notify: func(n []byte) { *notified = append(*notified, string(n)) }}
 	responses := make(chan *mcp.Response, 1)

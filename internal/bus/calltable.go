@@ -14,8 +14,8 @@ const (
 	rememberFor = 30 * time.Second
 	// maxPast bounds how many of them it remembers, and maxKept the bytes of
 	// their results; the oldest give way.
-	maxPast = 64 << 10
-	maxKept = 32 << 20
+	maxPast = 16 << 10
+	maxKept = 16 << 20
 	// forgetMargin is how wrong an ingress may be about a worker's clock.
 	forgetMargin = 250 * time.Millisecond
 )

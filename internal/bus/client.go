@@ -173,12 +173,10 @@ func (c *Client) Handle(ctx context.Context, req *mcp.Request, notify mcp.Notify
 	p := c.enter(req.Pool)
 	defer c.leave(p)
 	until := c.deadline(ctx)
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	t := &trial{client: c, pool: p, req: req, notify: notify, until: until, end: timer.C}
-	w := &waiter{principal: req.Principal, bytes: len(req.Raw)}
+	t := &trial{client: c, pool: p, req: req, notify: notify, until: until}
+	t.waiter = waiter{principal: req.Principal, bytes: len(req.Raw)}
 	for again := false; ctx.Err() == nil && time.Now().Before(until); again = true {
-		m, refusal := t.next(ctx, w, again)
+		m, refusal := t.next(ctx, again)
 		if refusal != nil {
 			return mcp.ErrorResponse(req.ID, refusal)
 		}
@@ -242,8 +240,8 @@ func (c *Client) poolOf(name string) *pool {
 	return p
 }
 
-func (c *Client) newAttempt(p *pool, m *member) *attempt {
-	a := newAttempt(c.lastID.Add(1), p, m)
+func (c *Client) newAttempt(p *pool, m *member, until time.Time) *attempt {
+	a := newAttempt(c.lastID.Add(1), p, m, until)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.attempts[a.id] = a

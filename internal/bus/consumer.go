@@ -126,9 +126,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 	stopTaking := make(chan struct{})
 	var slots sync.WaitGroup
-	for range c.cfg.Slots + 1 { // one more, so that somebody is free to bounce
-		slots.Go(func() { c.take(work, in.direct, stopTaking) })
-	}
+	crew := &crew{consumer: c, work: work, direct: in.direct, stop: stopTaking, slots: &slots}
+	crew.start()
 	slots.Go(func() { c.answerDoor(work, in.plain, &slots, stopTaking) })
 	c.advertise(workerUp)
 	c.ready.Store(true)

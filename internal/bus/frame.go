@@ -95,13 +95,14 @@ const (
 const (
 	frameNoResponders frameKind = iota // NATS: no subscription takes the request, so it was not started
 	frameLost                          // the worker is gone, or answers nothing any more
+	frameLate                          // the deadline has passed
 )
 
 // numbered tells whether frames of this kind have a place among the replies of an
 // attempt. The others end it whenever they come.
 func (k frameKind) numbered() bool {
 	switch k {
-	case frameNoResponders, frameLost, frameUnknown, frameForgotten:
+	case frameNoResponders, frameLost, frameLate, frameUnknown, frameForgotten:
 		return false
 	}
 	return true

@@ -42,11 +42,13 @@ type grant struct{ member *member }
 // acquire takes a slot, waiting in the queue when none is free. The refusal
 // says why there is none: nothing was started then. again puts a request that
 // a worker has turned down in front of its line.
-func (p *pool) acquire(ctx context.Context, end <-chan time.Time, until time.Time, w *waiter, again bool) (*member, *jsonrpc.Error) {
+func (p *pool) acquire(ctx context.Context, until time.Time, w *waiter, again bool) (*member, *jsonrpc.Error) {
 	m, refusal := p.enqueue(w, until, again)
 	if m != nil || refusal != nil {
 		return m, refusal
 	}
+	late := time.NewTimer(time.Until(until))
+	defer late.Stop()
 	patience := time.NewTimer(noWorkersPatience)
 	defer patience.Stop()
 	for {
@@ -59,7 +61,7 @@ func (p *pool) acquire(ctx context.Context, end <-chan time.Time, until time.Tim
 		case <-ctx.Done():
 			p.withdraw(w)
 			return nil, mcp.DeadlineExceeded(false)
-		case <-end:
+		case <-late.C:
 			p.withdraw(w)
 			return nil, mcp.DeadlineExceeded(false)
 		case <-patience.C:

@@ -105,7 +105,7 @@ func TestPoolAcquireEndsWithItsContext(t *testing.T) {
 	p, _ := busyPool(1, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	m, refusal := p.acquire(ctx, nil, time.Now().Add(time.Hour), &waiter{}, false)
+	m, refusal := p.acquire(ctx, time.Now().Add(time.Hour), &waiter{}, false)
 	assert.Nil(t, m)
 	require.NotNil(t, refusal)
 	assert.Equal(t, map[string]any{"started": false}, refusal.Data)

@@ -25,22 +25,6 @@ const (
 	headerProfile = "Mcp-Profile"
 )
 
-// take runs the requests of ingresses one at a time until stop is closed. As there
-// is one more goroutine in take than there are slots, one is always free to bounce
-// what finds all slots occupied.
-func (c *Consumer) take(work context.Context, direct <-chan *nats.Msg, stop <-chan struct{}) {
-	for {
-		select {
-		case m := <-direct:
-			if call := c.admit(m); call != nil {
-				c.run(work, call)
-			}
-		case <-stop:
-			return
-		}
-	}
-}
-
 // answerDoor has requests through the queue door run, each on a goroutine of its
 // own, until stop is closed.
 func (c *Consumer) answerDoor(work context.Context, plain <-chan *nats.Msg, slots *sync.WaitGroup, stop <-chan struct{}) {

@@ -29,7 +29,7 @@ type trial struct {
 	req    *mcp.Request
 	notify mcp.NotifyFunc
 	until  time.Time
-	end    <-chan time.Time // fires at until
+	waiter waiter
 
 	lost     int  // attempts that may have run, and of which no result will come
 	offered  int  // value of lost when a worker was last asked whether that does harm
@@ -41,14 +41,14 @@ const maxLost = 3
 
 // next takes a slot for the next attempt. Whether a request may run twice is for a
 // worker to say, and most say no: it is asked before a slot is waited for.
-func (t *trial) next(ctx context.Context, w *waiter, again bool) (*member, *jsonrpc.Error) {
+func (t *trial) next(ctx context.Context, again bool) (*member, *jsonrpc.Error) {
 	if t.lost > t.offered {
 		t.offered = t.lost
 		if m := t.pool.anyone(); m != nil {
 			return m, nil
 		}
 	}
-	m, refusal := t.pool.acquire(ctx, t.end, t.until, w, again)
+	m, refusal := t.pool.acquire(ctx, t.until, &t.waiter, again)
 	if refusal != nil && t.lost > 0 {
 		return nil, errLost()
 	}
@@ -62,7 +62,7 @@ func errLost() *jsonrpc.Error { return mcp.OutcomeUnknown("the worker that had t
 // that it was not started there and may be sent again.
 func (t *trial) send(ctx context.Context, m *member) *mcp.Response {
 	c := t.client
-	a := c.newAttempt(t.pool, m)
+	a := c.newAttempt(t.pool, m, t.until)
 	defer c.forget(a)
 	if err := t.publish(a); err != nil {
 		return t.unsent(ctx, a, err)
@@ -105,6 +105,7 @@ func (t *trial) unsent(ctx context.Context, a *attempt, err error) *mcp.Response
 	case errors.Is(err, nats.ErrMaxPayload): // with a header larger than maxOverhead
 		return mcp.ErrorResponse(t.req.ID, mcp.MessageTooLarge("request", t.client.conn.MaxPayload()-maxOverhead))
 	}
+	late := time.After(time.Until(t.until))
 	patience := time.NewTimer(outagePatience)
 	if up, lasting := t.client.conn.Up(); !up {
 		patience.Reset(outagePatience - lasting)
@@ -115,10 +116,10 @@ func (t *trial) unsent(ctx context.Context, a *attempt, err error) *mcp.Response
 		return nil
 	case <-patience.C:
 		return mcp.ErrorResponse(t.req.ID, mcp.BusDown(noWorkersPatience))
-	case <-t.end:
+	case <-late:
 	case <-ctx.Done():
 	}
-	return mcp.ErrorResponse(t.req.ID, mcp.DeadlineExceeded(false))
+	return mcp.ErrorResponse(t.req.ID, mcp.DeadlineExceeded(t.lost > 0))
 }
 
 // await takes replies until one is final.
@@ -130,8 +131,6 @@ func (t *trial) await(ctx context.Context, a *attempt) *mcp.Response {
 		case <-gap:
 			a.skipGap()
 			gap = nil
-		case <-t.end:
-			return t.abandon(a)
 		case <-ctx.Done():
 			return t.abandon(a)
 		}
@@ -180,6 +179,8 @@ func (t *trial) reply(a *attempt, r reply) (res *mcp.Response, over bool) {
 		return t.lose(a), true // the worker has forgotten it
 	case frameForgotten, frameLost:
 		return t.lose(a), true
+	case frameLate:
+		return t.abandon(a), true
 	default:
 		t.pool.answered(a.member, r.frame, 0)
 		return nil, true

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,8 +81,8 @@ func (i *inquiry) due(now time.Time) bool {
 	return true
 }
 
-// watch asks workers for the attempts that have no result yet, and finds out which
-// of them are lost, until the client is closed.
+// watch asks workers for the attempts that have no result yet, finds out which of
+// them are lost and ends those that are late, until the client is closed.
 func (c *Client) watch() {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -98,10 +99,11 @@ func (c *Client) watch() {
 func (c *Client) reconcile(now time.Time) {
 	up, lasting := c.conn.Up()
 	waiting := c.waiting(now)
-	if !up {
-		return // nobody can be asked, and nobody's silence means anything
-	}
 	for m, attempts := range waiting {
+		attempts = expire(attempts, now)
+		if len(attempts) == 0 || !up { // nobody can be asked, and nobody's silence means anything
+			continue
+		}
 		ping, why := attempts[0].pool.examine(m, now, lasting >= settledAfter, len(waiting))
 		switch {
 		case why != "":
@@ -112,13 +114,24 @@ func (c *Client) reconcile(now time.Time) {
 	}
 }
 
-// waiting returns the attempts that are older than watchAfter, by worker.
+// expire ends those attempts whose time is over, and returns the others.
+func expire(attempts []*attempt, now time.Time) []*attempt {
+	return slices.DeleteFunc(attempts, func(a *attempt) bool {
+		late := !now.Before(a.until)
+		if late {
+			a.push(reply{frame: frame{kind: frameLate}})
+		}
+		return late
+	})
+}
+
+// waiting returns the attempts that are older than watchAfter, or late, by worker.
 func (c *Client) waiting(now time.Time) map[*member][]*attempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var waiting map[*member][]*attempt
 	for _, a := range c.attempts {
-		if now.Sub(a.sent) < watchAfter {
+		if now.Sub(a.sent) < watchAfter && now.Before(a.until) {
 			continue
 		}
 		if waiting == nil {

@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	firstBuffer = 4 << 10  // bytes; most requests are smaller
-	keptBuffer  = 64 << 10 // bytes; larger buffers are left to the garbage collector
+	firstBuffer = 4 << 10   // bytes; most requests are smaller
+	keptBuffer  = 256 << 10 // bytes; larger buffers are left to the garbage collector
+	// trust is how much larger than what a client has sent a buffer may be because
+	// of what it has promised to send.
+	trust = 16
 )
 
 var buffers = sync.Pool{New: func() any {
@@ -34,7 +37,7 @@ func (h *Handler) readBody(r *http.Request, buf []byte) ([]byte, *refusal) {
 	if r.ContentLength > h.cfg.MaxBody {
 		return buf, refuseWith(mcp.MessageTooLarge("request", h.cfg.MaxBody))
 	}
-	body, err := readAtMost(r.Body, buf, h.cfg.MaxBody)
+	body, err := readAtMost(r.Body, buf, r.ContentLength, h.cfg.MaxBody)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return body, refuseWith(mcp.MessageTooLarge("request", h.cfg.MaxBody))
@@ -48,11 +51,11 @@ func (h *Handler) readBody(r *http.Request, buf []byte) ([]byte, *refusal) {
 
 // readAtMost appends what r has to buf, which must be empty. It holds one byte
 // more than limit at most, and never much more than the client has sent: the
-// Content-Length is a promise, and costs nothing to make.
-func readAtMost(r io.Reader, buf []byte, limit int64) ([]byte, error) {
+// Content-Length, -1 if there is none, is a promise, and costs nothing to make.
+func readAtMost(r io.Reader, buf []byte, promised, limit int64) ([]byte, error) {
 	for {
 		if len(buf) == cap(buf) {
-			buf = enlarge(buf, limit)
+			buf = enlarge(buf, promised, limit)
 		}
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -67,10 +70,8 @@ func readAtMost(r io.Reader, buf []byte, limit int64) ([]byte, error) {
 	}
 }
 
-func enlarge(buf []byte, limit int64) []byte {
-	size := max(2*cap(buf), firstBuffer)
-	if int64(size) > limit {
-		size = int(limit) + 1
-	}
+func enlarge(buf []byte, promised, limit int64) []byte {
+	size := max(2*int64(cap(buf)), firstBuffer, min(trust*int64(cap(buf)), promised+1))
+	size = min(size, limit+1)
 	return append(make([]byte, 0, size), buf...)
 }

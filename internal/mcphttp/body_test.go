@@ -89,13 +89,13 @@ func TestHugeBodyIsNotRead(t *testing.T) {
 
 // A buffer only grows with what has come, whatever the Content-Length says.
 func TestContentLengthBuysNoMemory(t *testing.T) {
-	buf, err := readAtMost(strings.NewReader(callEcho), nil, 1<<30)
+	buf, err := readAtMost(strings.NewReader(callEcho), nil, 1<<29, 1<<30)
 	require.NoError(t, err)
 	assert.Equal(t, callEcho, string(buf))
 	assert.LessOrEqual(t, cap(buf), firstBuffer)
 
 	body := &spaces{n: 1 << 20}
-	buf, err = readAtMost(body, nil, 1<<20)
+	buf, err = readAtMost(body, nil, -1, 1<<20)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, cap(buf), 1<<20+1+8<<10, "one more than the limit, and what the allocator rounds up")
 }

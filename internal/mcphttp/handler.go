@@ -177,9 +177,8 @@ func checkStream(req *mcp.Request, accept accepted) *refusal {
 }
 
 // forward has the handler answer req.
-func (h *Handler) forward(client context.Context, out *reply, req *mcp.Request, accept accepted) {
-	ctx, cancel := context.WithCancelCause(client)
-	s := stream{reply: out, silence: h.cfg.KeepAlive, fail: cancel}
+func (h *Handler) forward(ctx context.Context, out *reply, req *mcp.Request, accept accepted) {
+	s := stream{reply: out, silence: h.cfg.KeepAlive}
 	defer s.end()
 	notify := discard
 	if accept.events {

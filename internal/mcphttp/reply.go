@@ -9,6 +9,13 @@ import (
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
+// countedByServer is the size of bodies that net/http counts itself, at less cost
+// than a header that it is given.
+const countedByServer = 2048
+
+// contentJSON is the Content-Type of JSON. Nobody changes it.
+var contentJSON = []string{typeJSON}
+
 // A reply writes the answer to one POST. It is not safe for concurrent use.
 type reply struct {
 	w       http.ResponseWriter
@@ -34,7 +41,7 @@ func (o *reply) refuse(id jsonrpc.ID, no *refusal) {
 // json answers with res alone.
 func (o *reply) json(status int, res *mcp.Response) {
 	header := o.w.Header()
-	header.Set("Content-Type", typeJSON)
+	header["Content-Type"] = contentJSON
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		header.Set("Retry-After", retryAfter(res.RetryAfter))
 	}
@@ -45,7 +52,9 @@ func (o *reply) json(status int, res *mcp.Response) {
 // write answers with body as a whole. A client that is gone does not mind that
 // it cannot be written.
 func (o *reply) write(status int, body []byte) {
-	o.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if len(body) > countedByServer {
+		o.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
 	o.setDeadline()
 	o.begin(status)
 	_, _ = o.w.Write(body)

@@ -1,8 +1,6 @@
 package mcphttp
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -17,8 +15,7 @@ import (
 //
 // Spec: MCP 2026-07-28, Streamable HTTP, Receiving Messages.
 type stream struct {
-	silence time.Duration           // after which a comment is sent
-	fail    context.CancelCauseFunc // ends the context of the request
+	silence time.Duration // after which a comment is sent
 
 	mu     sync.Mutex // guards what follows, and keeps events apart
 	reply  *reply
@@ -91,11 +88,11 @@ func (s *stream) end() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
-	s.fail(nil)
 }
 
 // send writes one event or comment at once. A client that does not take it will
-// not take the response either: the request is cancelled. s.mu is held.
+// not take the response either: net/http ends the context of the request when a
+// write fails. s.mu is held.
 func (s *stream) send(event []byte) {
 	if s.over {
 		return
@@ -108,7 +105,6 @@ func (s *stream) send(event []byte) {
 	}
 	if err != nil {
 		s.over = true
-		s.fail(fmt.Errorf("write to the client: %w", err))
 		return
 	}
 	s.timer.Reset(s.silence)

@@ -300,20 +300,3 @@ func TestUnreadResponseTimesOut(t *testing.T) {
 		assert.Equal(t, 20*time.Second, time.Since(start))
 	})
 }
-
-// brokenWriter fails like a connection without telling the request's context.
-type brokenWriter struct{ http.ResponseWriter }
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
-func TestFailedWriteCancelsWithItsCause(t *testing.T) {
-	var cause error
-	h := newHandler(t, func(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
-		notify([]byte(progress))
-		notify([]byte(progress))
-		cause = context.Cause(ctx)
-		return okay(ctx, req, notify)
-	}, Config{})
-	h.ServeHTTP(brokenWriter{httptest.NewRecorder()}, strictPost())
-	assert.ErrorIs(t, cause, io.ErrClosedPipe)
-}
