@@ -19,7 +19,7 @@ import (
 
 const (
 	// quick is how long a call may take that a leader runs itself.
-	quick = 200 * time.Microsecond
+	quick = 500 * time.Microsecond
 	// patrolEvery is how often leaders are looked at while they run calls, and
 	// patrolIdle how often in vain before that stops.
 	patrolEvery = time.Millisecond
@@ -209,14 +209,14 @@ func (p *paces) of(subject string) *pace {
 	return known.(*pace)
 }
 
-// A pace tells whether a kind of request is quick: nine of ten of the last ones
+// A pace tells whether a kind of request is quick: four of five of the last ones
 // have to have been.
 type pace struct{ score atomic.Int32 }
 
 const (
 	paceQuick = 8  // score from which it is
 	paceMost  = 32 // more is not counted
-	paceLoss  = 8  // for each that was not
+	paceLoss  = 4  // for each that was not
 )
 
 func (p *pace) quick() bool { return p.score.Load() >= paceQuick }

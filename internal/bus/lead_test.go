@@ -21,7 +21,7 @@ func TestPace(t *testing.T) {
 	for range 10 * paceMost {
 		p.note(0)
 	}
-	for i := range 3 {
+	for i := range 6 {
 		p.note(time.Hour)
 		assert.True(t, p.quick(), "after %d", i)
 	}

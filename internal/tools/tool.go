@@ -7,9 +7,6 @@ package tools
 
 import (
 	"context"
-	"fmt"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
@@ -22,10 +19,11 @@ import (
 // "Name" for "name" would hand run a value that the schema has not seen.
 // Arguments that In cannot hold are a tool error.
 func New[In, Out any](def mcp.Tool, run func(ctx context.Context, call *mcp.ToolCall, in In) (Out, error)) mcp.ServerTool {
+	decoder := newDecoder[In]()
 	return mcp.ServerTool{Tool: def, Run: func(ctx context.Context, call *mcp.ToolCall) (any, error) {
-		var in In
-		if err := json.Unmarshal(call.Arguments, &in); err != nil {
-			return nil, fmt.Errorf("read arguments: %w", err)
+		in, err := decoder.decode(call)
+		if err != nil {
+			return nil, err
 		}
 		out, err := run(ctx, call, in)
 		if err != nil {
