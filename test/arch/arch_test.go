@@ -52,6 +52,7 @@ var mayImport = map[string]string{
 	"test/wire":                 "",
 	"test/arch":                 "",
 	"test/e2e":                  "",
+	"test/process":              "",
 }
 
 // only has, for packages of others, the packages of this module that may import

@@ -7,12 +7,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpyard/mcpyard/test/process"
 )
 
 func startEverything(t *testing.T) *caller {
 	t.Helper()
 	p := inProcess(t, "ingress", "-local", "-workers", "2", "-toolsets", "everything", "-http", "127.0.0.1:0")
-	return newCaller(t, p.says(t, saysClients))
+	return newCaller(t, p.says(t, process.SaysClients))
 }
 
 func (p post) with(header, value string) post {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpyard/mcpyard/internal/bus/bustest"
+	"github.com/mcpyard/mcpyard/test/process"
 )
 
 // A note is what the notes tools show of one.
@@ -96,7 +97,7 @@ func TestPoolsAreApart(t *testing.T) {
 	server := bustest.StartServer(t)
 	f := startFleet(t, inProcess, server.ClientURL(), 1)
 	other := inProcess(t, "worker", "-nats", server.ClientURL(), "-pool", "other")
-	other.says(t, saysWorker)
+	other.says(t, process.SaysWorker)
 
 	for _, p := range []post{createNote("ours").in("other"), createNote("theirs")} {
 		_, err := f.ask(t, p).text()
@@ -137,7 +138,7 @@ func TestRealmsDoNotSeeEachOther(t *testing.T) {
 func TestOverloadIsRefused(t *testing.T) {
 	t.Parallel()
 	local := inProcess(t, "ingress", "-local", "-http", "127.0.0.1:0", "-slots", "1", "-queue", "1")
-	c := newCaller(t, local.says(t, saysClients))
+	c := newCaller(t, local.says(t, process.SaysClients))
 	busy, err := c.open(t.Context(), tool("slow", `{"seconds":3}`))
 	require.NoError(t, err)
 	_, ok := busy.next()
@@ -182,7 +183,7 @@ func TestOverloadIsRefused(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	local := inProcess(t, "ingress", "-local", "-http", "127.0.0.1:0", "-slots", "1", "-deadline", "300ms")
-	c := newCaller(t, local.says(t, saysClients))
+	c := newCaller(t, local.says(t, process.SaysClients))
 	late := contract("tools/call", `"name":"slow","arguments":{"seconds":600}`)
 	for range 2 {
 		start := time.Now()

@@ -1,30 +1,27 @@
 package e2e
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/mcpyard/mcpyard/test/process"
 )
 
 func TestMain(m *testing.M) {
-	for _, variable := range os.Environ() { // they would be flags of all that runs
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "MCPYARD_") {
-			os.Unsetenv(name)
-		}
-	}
+	process.ClearFlags()
 	dir, err := os.MkdirTemp("", "mcpyard-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	built = sync.OnceValues(func() (string, error) { return dir, build(dir) })
+	built = sync.OnceValues(func() (string, error) {
+		return dir, process.Build(context.Background(), dir, "github.com/mcpyard/mcpyard/cmd/...", process.NATSServer)
+	})
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if err := os.RemoveAll(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -37,14 +34,3 @@ func TestMain(m *testing.M) {
 // that run everything in this process do not have to wait for it. It is set
 // before any test starts.
 var built func() (dir string, err error)
-
-// build builds the commands, and the version of nats-server that go.mod names.
-func build(dir string) error {
-	const module = "github.com/mcpyard/mcpyard/cmd/"
-	cmd := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
-		module+"ingress", module+"worker", "github.com/nats-io/nats-server/v2")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return errors.Join(fmt.Errorf("build the commands: %w", err), errors.New(string(out)))
-	}
-	return nil
-}

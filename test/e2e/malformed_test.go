@@ -10,13 +10,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpyard/mcpyard/test/process"
 )
 
 // startLocal starts everything in this process, and returns who talks to it.
 func startLocal(t testing.TB, flags ...string) (*caller, *program) {
 	t.Helper()
 	p := inProcess(t, "ingress", append([]string{"-local", "-http", "127.0.0.1:0", "-log-level", "DEBUG"}, flags...)...)
-	return newCaller(t, p.says(t, saysClients)), p
+	return newCaller(t, p.says(t, process.SaysClients)), p
 }
 
 func TestMalformedMessages(t *testing.T) {

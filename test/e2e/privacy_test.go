@@ -44,11 +44,11 @@ func TestNothingOfMessagesIsLogged(t *testing.T) {
 		f.ask(t, p)
 	}
 	for _, p := range append(f.workers, f.ingress) {
-		p.terminate()
+		p.Terminate()
 		require.NoError(t, p.wait(t))
-		assert.NotContains(t, p.stdout.String()+p.stderr.String(), marker)
+		assert.NotContains(t, p.Stdout.String()+p.Stderr.String(), marker)
 	}
-	assert.Contains(t, f.ingress.stderr.String(), "level=DEBUG", "there are logs")
-	assert.Contains(t, f.workers[0].stderr.String(), "tool=echo", "there are logs of calls")
-	assert.Contains(t, f.workers[0].stderr.String(), "draining", "to the end")
+	assert.Contains(t, f.ingress.Stderr.String(), "level=DEBUG", "there are logs")
+	assert.Contains(t, f.workers[0].Stderr.String(), "tool=echo", "there are logs of calls")
+	assert.Contains(t, f.workers[0].Stderr.String(), "draining", "to the end")
 }

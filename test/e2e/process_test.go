@@ -12,13 +12,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpyard/mcpyard/test/process"
 )
 
 // startNATS starts a nats-server as a process and returns its URL.
 func startNATS(t testing.TB) string {
 	t.Helper()
 	p := asProcess(t, "nats-server", "-js", "-sd", t.TempDir(), "-a", "127.0.0.1", "-p", "-1")
-	return "nats://" + p.says(t, saysNATS)
+	return "nats://" + p.says(t, process.SaysServer)
 }
 
 // Four processes, as the README starts them.
@@ -51,7 +53,7 @@ func TestFourProcesses(t *testing.T) {
 	assert.Empty(t, titles(t, f.ask(t, listNotes())))
 
 	for _, p := range append(f.workers, f.ingress) {
-		p.terminate()
+		p.Terminate()
 		assert.Zero(t, p.exitCode(t))
 	}
 }
@@ -63,7 +65,7 @@ func TestIngressFinishesWhatIsInFlight(t *testing.T) {
 	require.NoError(t, err)
 	_, ok := s.next()
 	require.True(t, ok, "progress, so it runs")
-	f.ingress.terminate()
+	f.ingress.Terminate()
 	a, err := s.rest()
 	require.NoError(t, err)
 	text, err := a.text()
@@ -86,7 +88,7 @@ func TestGraceEnds(t *testing.T) {
 			require.NoError(t, err)
 			_, ok := s.next()
 			require.True(t, ok, "progress, so it runs")
-			stopped(f).terminate()
+			stopped(f).Terminate()
 			assert.Zero(t, stopped(f).exitCode(t))
 			a, err := s.rest()
 			if err == nil {
@@ -105,14 +107,14 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Body.Close()
 
-	f.workers[0].terminate()
+	f.workers[0].Terminate()
 	f.workers[0].says(t, saysDraining)
-	f.workers[0].terminate()
+	f.workers[0].Terminate()
 	assert.Equal(t, -1, f.workers[0].exitCode(t))
 
-	f.ingress.terminate()
+	f.ingress.Terminate()
 	eventually(t, func() bool { return !f.listens() })
-	f.ingress.terminate()
+	f.ingress.Terminate()
 	assert.Equal(t, -1, f.ingress.exitCode(t))
 }
 
@@ -125,7 +127,7 @@ func TestReadinessWhileStopping(t *testing.T) {
 	_, ok := s.next()
 	require.True(t, ok, "progress, so it runs")
 	for p, reason := range map[*program]string{f.workers[0]: "starting or draining", f.ingress: "stopping"} {
-		p.terminate()
+		p.Terminate()
 		eventually(t, func() bool {
 			status, r := f.readiness(t, p)
 			return status == http.StatusServiceUnavailable && r.Reason == reason
@@ -178,7 +180,7 @@ func TestStartupErrors(t *testing.T) {
 		t.Run(tt.command+" "+tt.name, func(t *testing.T) {
 			p := asProcess(t, tt.command, strings.Fields(tt.flags)...)
 			assert.Equal(t, 1, p.exitCode(t))
-			line, isLine := strings.CutSuffix(p.stderr.String(), "\n")
+			line, isLine := strings.CutSuffix(p.Stderr.String(), "\n")
 			assert.True(t, isLine)
 			assert.NotContains(t, line, "\n")
 			assert.True(t, strings.HasPrefix(line, tt.command+": "), line)
@@ -195,13 +197,13 @@ func TestWhereFlagsComeFrom(t *testing.T) {
 	cmd := binary(t, "ingress", "-config", file, "-realm", "from-flag")
 	cmd.Env = append(cmd.Env, "MCPYARD_HTTP=127.0.0.1:0", "MCPYARD_NATS_LISTEN=127.0.0.1:0", "MCPYARD_REALM=from-env")
 	p := launch(t, cmd)
-	c := newCaller(t, p.says(t, saysClients))
+	c := newCaller(t, p.says(t, process.SaysClients))
 	a := c.ask(t, tool("echo", `{"text":"x"}`).in("from-file"))
 	assert.Equal(t, http.StatusOK, a.status)
 
 	// A worker of the realm that only the flag names joins the same pool.
 	w := asProcess(t, "worker", "-nats", p.says(t, saysLocalNATS), "-realm", "from-flag", "-pool", "beside")
-	w.says(t, saysWorker)
+	w.says(t, process.SaysWorker)
 	text, err := c.ask(t, tool("echo", `{"text":"x"}`).in("beside")).text()
 	require.NoError(t, err)
 	assert.Equal(t, "x", text)
@@ -211,8 +213,8 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	p := asProcess(t, "ingress", "-local", "-demo")
 	assert.Zero(t, p.exitCode(t))
-	assert.Contains(t, p.stdout.String(), "That was all.")
-	store := saysStore.FindStringSubmatch(p.stdout.String())
+	assert.Contains(t, p.Stdout.String(), "That was all.")
+	store := saysStore.FindStringSubmatch(p.Stdout.String())
 	require.NotNil(t, store)
 	assert.NoDirExists(t, store[1])
 }
@@ -222,11 +224,11 @@ func TestHelpAndVersion(t *testing.T) {
 	for _, command := range []string{"ingress", "worker"} {
 		help := asProcess(t, command, "-help")
 		assert.Zero(t, help.exitCode(t))
-		assert.Contains(t, help.stdout.String(), "-connect-wait")
-		assert.Empty(t, help.stderr.String())
+		assert.Contains(t, help.Stdout.String(), "-connect-wait")
+		assert.Empty(t, help.Stderr.String())
 		version := asProcess(t, command, "-version")
 		assert.Zero(t, version.exitCode(t))
-		assert.Contains(t, version.stdout.String(), "MCP 2026-07-28")
+		assert.Contains(t, version.Stdout.String(), "MCP 2026-07-28")
 	}
 }
 
@@ -235,19 +237,19 @@ func TestHelpAndVersion(t *testing.T) {
 func TestLocalFinishesWhatIsInFlight(t *testing.T) {
 	t.Parallel()
 	p := asProcess(t, "ingress", "-local", "-http", "127.0.0.1:0")
-	c := newCaller(t, p.says(t, saysClients))
+	c := newCaller(t, p.says(t, process.SaysClients))
 	s, err := c.open(t.Context(), tool("slow", `{"seconds":1}`))
 	require.NoError(t, err)
 	_, ok := s.next()
 	require.True(t, ok, "progress, so it runs")
-	p.terminate()
+	p.Terminate()
 	a, err := s.rest()
 	require.NoError(t, err)
 	_, err = a.text()
 	require.NoError(t, err)
 	assert.Zero(t, p.exitCode(t))
-	assert.NotContains(t, p.stderr.String(), "level=WARN")
-	assert.NotContains(t, p.stderr.String(), "level=ERROR")
+	assert.NotContains(t, p.Stderr.String(), "level=WARN")
+	assert.NotContains(t, p.Stderr.String(), "level=ERROR")
 }
 
 // An interrupt from the keyboard is a signal like the other.
@@ -255,7 +257,7 @@ func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	cmd := binary(t, "ingress", "-local", "-http", "127.0.0.1:0")
 	p := launch(t, cmd)
-	c := newCaller(t, p.says(t, saysClients))
+	c := newCaller(t, p.says(t, process.SaysClients))
 	_, err := c.ask(t, tool("echo", `{"text":"x"}`)).text() // from now on it handles signals too
 	require.NoError(t, err)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))

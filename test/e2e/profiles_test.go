@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpyard/mcpyard/internal/bus/bustest"
 	"github.com/mcpyard/mcpyard/internal/cli"
+	"github.com/mcpyard/mcpyard/test/process"
 )
 
 // A row is a rule of a profile: what a request is answered.
@@ -30,7 +31,7 @@ func TestProfiles(t *testing.T) {
 	f := startFleet(t, inProcess, server.ClientURL(), 2)
 	var workers []string
 	for _, w := range f.workers {
-		workers = append(workers, w.says(t, saysWorker))
+		workers = append(workers, w.says(t, process.SaysWorker))
 	}
 	for _, rows := range [][]row{strictRows(), contractRows(), envelopeRows("/mcp"), envelopeRows("/rpc")} {
 		for _, row := range rows {

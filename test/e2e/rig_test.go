@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcpyard/mcpyard/internal/ingress"
 	"github.com/mcpyard/mcpyard/internal/worker"
+	"github.com/mcpyard/mcpyard/test/process"
 )
 
 // patience is how long tests wait for what has to happen.
@@ -27,13 +28,7 @@ const patience = 20 * time.Second
 
 // A program is an ingress, a worker or a nats-server that runs: in this process
 // or in one of its own. It ends with the test at the latest.
-type program struct {
-	stdout, stderr output
-
-	terminate func()        // asks it to end, as an operator does
-	done      chan struct{} // closed when it has ended
-	err       error         // how it ended; read it after done
-}
+type program struct{ *process.Program }
 
 // A launcher starts a command with arguments.
 type launcher func(t testing.TB, command string, args ...string) *program
@@ -42,28 +37,20 @@ type launcher func(t testing.TB, command string, args ...string) *program
 // see it.
 func inProcess(t testing.TB, command string, args ...string) *program {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	p := &program{terminate: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		p.err = p.run(ctx, command, args)
-	}()
+	p := &program{process.Go(context.WithoutCancel(t.Context()), func(ctx context.Context, stdout, stderr io.Writer) error {
+		switch command {
+		case "ingress":
+			return ingress.Run(ctx, args, strings.NewReader(""), stdout, stderr)
+		case "worker":
+			return worker.Run(ctx, args, stdout, stderr)
+		}
+		return fmt.Errorf("no command %q", command)
+	})}
 	t.Cleanup(func() {
-		cancel()
-		<-p.done
-		p.showIfFailed(t, command)
+		p.Terminate()
+		p.cleanUp(t, command)
 	})
 	return p
-}
-
-func (p *program) run(ctx context.Context, command string, args []string) error {
-	switch command {
-	case "ingress":
-		return ingress.Run(ctx, args, strings.NewReader(""), &p.stdout, &p.stderr)
-	case "worker":
-		return worker.Run(ctx, args, &p.stdout, &p.stderr)
-	}
-	return fmt.Errorf("no command %q", command)
 }
 
 // asProcess runs a command as a process.
@@ -86,38 +73,31 @@ func binary(t testing.TB, command string, args ...string) *exec.Cmd {
 // launch starts cmd.
 func launch(t testing.TB, cmd *exec.Cmd) *program {
 	t.Helper()
-	p := &program{done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
-	require.NoError(t, cmd.Start())
-	p.terminate = func() { _ = cmd.Process.Signal(syscall.SIGTERM) } // it may have ended
-	go func() {
-		defer close(p.done)
-		p.err = cmd.Wait()
-	}()
+	started, err := process.Start(cmd)
+	require.NoError(t, err)
+	p := &program{started}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-p.done
-		p.showIfFailed(t, filepath.Base(cmd.Path))
+		_ = p.Signal(syscall.SIGKILL)
+		p.cleanUp(t, filepath.Base(cmd.Path))
 	})
 	return p
 }
 
-func (p *program) showIfFailed(t testing.TB, command string) {
+// cleanUp waits for the program's end, and shows what it said if the test has
+// failed.
+func (p *program) cleanUp(t testing.TB, command string) {
+	err := p.Wait(context.WithoutCancel(t.Context()))
 	if t.Failed() {
-		t.Logf("%s ended with %v\n%s%s", command, p.err, p.stdout.String(), p.stderr.String())
+		t.Logf("%s ended with %v\n%s%s", command, err, p.Stdout.String(), p.Stderr.String())
 	}
 }
 
 // wait waits for the program's end and returns how it ended.
 func (p *program) wait(t testing.TB) error {
 	t.Helper()
-	select {
-	case <-p.done:
-		return p.err
-	case <-time.After(patience):
-		require.FailNow(t, "the program does not end")
-		return nil
-	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	return p.Wait(ctx)
 }
 
 // exitCode waits for the end of a process; -1 stands for a signal.
@@ -131,13 +111,9 @@ func (p *program) exitCode(t testing.TB) int {
 	return 0
 }
 
-// What the programs say when they are up, with the part that tests need.
+// What only these tests wait for.
 var (
-	saysClients   = regexp.MustCompile(`MCP at (http://\S+)/mcp,`)
-	saysOperators = regexp.MustCompile(`Health and readiness at (http://\S+)/healthz`)
-	saysWorker    = regexp.MustCompile(`Starting worker (\S+): `)
 	saysLocalNATS = regexp.MustCompile(`NATS at (nats://\S+)`)
-	saysNATS      = regexp.MustCompile(`Listening for client connections on (\S+)`)
 	saysStore     = regexp.MustCompile(`kept in (\S+) until`)
 	saysSlowEnded = regexp.MustCompile(`msg=request .*(tool=slow)`)
 	saysDraining  = regexp.MustCompile(`msg=(draining)`)
@@ -147,55 +123,11 @@ var (
 // stream, and returns the first group of it.
 func (p *program) says(t testing.TB, pattern *regexp.Regexp) string {
 	t.Helper()
-	timeout := time.After(patience)
-	for {
-		out, outGrown := p.stdout.snapshot()
-		errs, errsGrown := p.stderr.snapshot()
-		if match := pattern.FindStringSubmatch(out + errs); match != nil {
-			return match[1]
-		}
-		select {
-		case <-outGrown:
-		case <-errsGrown:
-		case <-p.done:
-			require.FailNow(t, "the program ended early", "%v\n%s", p.err, errs)
-		case <-timeout:
-			require.FailNow(t, "the program does not say it", "%s\n%s%s", pattern, out, errs)
-		}
-	}
-}
-
-// An output keeps what a program writes.
-type output struct {
-	mu    sync.Mutex // guards what follows
-	text  []byte
-	grown chan struct{} // closed by the next Write; nil when nobody waits for it
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.text = append(o.text, p...)
-	if o.grown != nil {
-		close(o.grown)
-		o.grown = nil
-	}
-	return len(p), nil
-}
-
-// snapshot returns the text so far and a channel that is closed when it is more.
-func (o *output) snapshot() (text string, grown <-chan struct{}) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.grown == nil {
-		o.grown = make(chan struct{})
-	}
-	return string(o.text), o.grown
-}
-
-func (o *output) String() string {
-	text, _ := o.snapshot()
-	return text
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	said, err := p.Says(ctx, pattern)
+	require.NoError(t, err)
+	return said
 }
 
 // A fleet is an ingress and its workers.
@@ -215,7 +147,7 @@ func startFleet(t testing.TB, start launcher, url string, n int, flags ...string
 		f.workers = append(f.workers, start(t, "worker", flags...))
 	}
 	f.ingress = start(t, "ingress", append(flags, "-http", "127.0.0.1:0")...)
-	f.caller = newCaller(t, f.ingress.says(t, saysClients))
+	f.caller = newCaller(t, f.ingress.says(t, process.SaysClients))
 	f.awaitWorkers(t, n)
 	return f
 }
@@ -239,7 +171,7 @@ type readiness struct {
 // readiness asks a program of the fleet how it is.
 func (f *fleet) readiness(t testing.TB, p *program) (status int, s readiness) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.says(t, saysOperators)+"/readyz", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.says(t, process.SaysOperators)+"/readyz", nil)
 	require.NoError(t, err)
 	res, err := f.http.Do(req)
 	require.NoError(t, err)

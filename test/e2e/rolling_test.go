@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/mcpyard/mcpyard/test/process"
 )
 
 // A load calls tools at a fixed rate, whatever the answers do. Every twentieth
@@ -73,7 +75,7 @@ func TestRollingRestartOfAWorker(t *testing.T) {
 	t.Parallel()
 	url := startNATS(t)
 	f := startFleet(t, asProcess, url, 2)
-	leaving, staying := f.workers[0].says(t, saysWorker), f.workers[1].says(t, saysWorker)
+	leaving, staying := f.workers[0].says(t, process.SaysWorker), f.workers[1].says(t, process.SaysWorker)
 	seen := observe(t, url)
 	l := &load{caller: f.caller, notes: make(map[string]int)}
 	ctx, stop := context.WithCancel(t.Context())
@@ -85,9 +87,9 @@ func TestRollingRestartOfAWorker(t *testing.T) {
 	t.Cleanup(func() { stop(); <-finished })
 
 	seen.await(t, map[string]int{leaving: 100, staying: 100})
-	f.workers[0].terminate()
+	f.workers[0].Terminate()
 	assert.Zero(t, f.workers[0].exitCode(t))
-	replacement := asProcess(t, "worker", "-nats", url).says(t, saysWorker)
+	replacement := asProcess(t, "worker", "-nats", url).says(t, process.SaysWorker)
 	seen.await(t, map[string]int{replacement: 100, staying: 100})
 	stop()
 	<-finished

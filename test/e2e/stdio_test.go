@@ -62,15 +62,15 @@ func (h *host) line(t testing.TB) (line string, ok bool) {
 	t.Helper()
 	timeout := time.After(patience)
 	for {
-		text, grown := h.stdout.snapshot()
+		text, grown := h.Stdout.Snapshot()
 		if line, _, ok := strings.Cut(text[h.read:], "\n"); ok {
 			h.read += len(line) + 1
 			return line, true
 		}
 		select {
 		case <-grown:
-		case <-h.done:
-			if h.stdout.String() == text {
+		case <-h.Done():
+			if h.Stdout.String() == text {
 				require.Empty(t, text[h.read:], "half a line")
 				return "", false
 			}
@@ -117,7 +117,7 @@ func TestStdio(t *testing.T) {
 	}
 	assert.Equal(t, map[string]bool{"3": true, "4": true}, answered)
 	assert.Zero(t, h.exitCode(t))
-	assert.Contains(t, h.stderr.String(), "MCP on standard input and output")
+	assert.Contains(t, h.Stderr.String(), "MCP on standard input and output")
 }
 
 // With one slot, a call can only be answered when the one before has given its
@@ -154,7 +154,7 @@ func TestStdioSignal(t *testing.T) {
 	m, ok := h.next(t)
 	require.True(t, ok)
 	require.Equal(t, "notifications/progress", m.Method)
-	h.terminate()
+	h.Terminate()
 	for m.Method != "" {
 		m, ok = h.next(t)
 		require.True(t, ok, "what is in flight is answered")

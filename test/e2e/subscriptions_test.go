@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpyard/mcpyard/internal/bus/bustest"
+	"github.com/mcpyard/mcpyard/test/process"
 	"github.com/mcpyard/mcpyard/test/wire"
 )
 
@@ -92,7 +93,7 @@ func TestChangesReachListenersOnEveryIngress(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{%s},"uri":"notes://%s"}}`,
 			subscriptionTag, n.ID), watchers[i].message(t), "and nothing before it")
 	}
-	f.ingress.terminate()
+	f.ingress.Terminate()
 	assert.Equal(t, subscriptionEnd, tools.message(t), "nothing that was not asked for")
 	assert.NoError(t, f.ingress.wait(t))
 }
@@ -107,7 +108,7 @@ func TestStopEndsSubscriptions(t *testing.T) {
 			server := bustest.StartServer(t)
 			f := startFleet(t, start, server.ClientURL(), 1, "-grace", "10m")
 			streams := []*stream{f.listen(t, `{"toolsListChanged":true}`), f.listen(t, `{}`)}
-			f.ingress.terminate()
+			f.ingress.Terminate()
 			for _, s := range streams {
 				a, err := s.rest()
 				require.NoError(t, err)
@@ -135,7 +136,7 @@ func TestSubscriptionsOutliveWorkers(t *testing.T) {
 	}
 	f.createNote(t) // streams take no slot
 	allChanged()
-	first.terminate()
+	first.Terminate()
 	require.NoError(t, first.wait(t))
 	inProcess(t, "worker", "-nats", server.ClientURL())
 	allChanged() // as far as anyone can tell, after a time without workers
@@ -152,7 +153,7 @@ func TestADeploymentTellsListeners(t *testing.T) {
 	toolsChanged := strings.Replace(resourcesChanged, "resources", "tools", 1)
 	inProcess(t, "worker", "-nats", server.ClientURL(), "-toolsets", "notes")
 	assert.Equal(t, toolsChanged, s.message(t))
-	f.workers[0].terminate()
+	f.workers[0].Terminate()
 	assert.Equal(t, toolsChanged, s.message(t))
 	assert.NotContains(t, f.ask(t, strict("tools/list", "", "")).response(), `"echo"`)
 }
@@ -166,7 +167,7 @@ func TestListenersAreBounded(t *testing.T) {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()
 			p := inProcess(t, "ingress", "-local", "-http", "127.0.0.1:0", "-ops", "127.0.0.1:0", flag, "1")
-			f := &fleet{caller: newCaller(t, p.says(t, saysClients)), ingress: p}
+			f := &fleet{caller: newCaller(t, p.says(t, process.SaysClients)), ingress: p}
 			ctx, gone := context.WithCancel(t.Context())
 			defer gone()
 			f.listenUntil(ctx, t, `{"toolsListChanged":true}`)
@@ -193,7 +194,7 @@ func (f *fleet) listeners(t testing.TB) int {
 func TestTheDeadlineIsNotForSubscriptions(t *testing.T) {
 	t.Parallel()
 	p := inProcess(t, "ingress", "-local", "-http", "127.0.0.1:0", "-deadline", "500ms")
-	c := newCaller(t, p.says(t, saysClients))
+	c := newCaller(t, p.says(t, process.SaysClients))
 	s := c.listen(t, `{"resourcesListChanged":true}`)
 	require.Equal(t, -31003, c.ask(t, endless()).code(t)) // sent later, and over by now
 	c.createNote(t)
@@ -203,7 +204,7 @@ func TestTheDeadlineIsNotForSubscriptions(t *testing.T) {
 func TestWhatCannotBeListenedFor(t *testing.T) {
 	t.Parallel()
 	p := inProcess(t, "ingress", "-local", "-http", "127.0.0.1:0", "-toolsets", "basics")
-	c := newCaller(t, p.says(t, saysClients))
+	c := newCaller(t, p.says(t, process.SaysClients))
 	assert.Contains(t, c.ask(t, strict("server/discover", "", "")).response(), `"capabilities":{"tools":{"listChanged":true}`)
 
 	s, err := c.open(t.Context(), listenTo(`{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["notes://x"]}`))
@@ -231,7 +232,7 @@ func TestStdioSubscriptions(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*testing.T, *host){
 		"end of input": func(t *testing.T, h *host) { require.NoError(t, h.in.Close()) },
-		"signal":       func(_ *testing.T, h *host) { h.terminate() },
+		"signal":       func(_ *testing.T, h *host) { h.Terminate() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
