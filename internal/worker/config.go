@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpyard/mcpyard/internal/bus"
 	"github.com/mcpyard/mcpyard/internal/cli"
+	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
 // A config has the values of the command's flags.
@@ -47,7 +48,7 @@ func (c config) conn() bus.ConnConfig {
 	return conn
 }
 
-func (c config) worker() Config {
+func (c config) worker(own []mcp.Toolset) Config {
 	return Config{
 		ConsumerConfig: bus.ConsumerConfig{
 			Address: bus.Address{Realm: c.Realm, Pool: c.Pool},
@@ -56,6 +57,7 @@ func (c config) worker() Config {
 			Version: cli.Version,
 		},
 		Toolsets:  c.toolsets,
+		Own:       own,
 		StateKeys: c.stateKeys,
 	}
 }

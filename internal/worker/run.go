@@ -11,13 +11,17 @@ import (
 	"github.com/mcpyard/mcpyard/internal/actor"
 	"github.com/mcpyard/mcpyard/internal/bus"
 	"github.com/mcpyard/mcpyard/internal/cli"
+	"github.com/mcpyard/mcpyard/internal/mcp"
 	"github.com/mcpyard/mcpyard/internal/ops"
 )
 
 // Run is the command without the process. args are its arguments, without the
 // command's name. It returns nil after a signal or a cancelled ctx, once every
 // actor has returned; flag.ErrHelp after printing the usage.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+//
+// It serves own beside the toolsets that args ask for, so that another command
+// can be a worker of toolsets that are not in the catalogue.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer, own ...mcp.Toolset) error {
 	cfg, err := parseConfig(args, stdout)
 	if err != nil {
 		return err
@@ -35,7 +39,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer conn.Close()
-	consumer, err := New(ctx, conn, cfg.worker(), log)
+	consumer, err := New(ctx, conn, cfg.worker(own), log)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,9 @@ import (
 // A Config says what a worker serves and how.
 type Config struct {
 	bus.ConsumerConfig
-	Toolsets  []string // names from the catalogue
-	StateKeys string   // file with the keys for request state; empty: shared through NATS
+	Toolsets  []string      // names from the catalogue
+	Own       []mcp.Toolset // those that are not in it
+	StateKeys string        // file with the keys for request state; empty: shared through NATS
 }
 
 // New puts a worker together. It opens the toolsets, which may create what they
@@ -35,7 +36,7 @@ func New(ctx context.Context, conn *bus.Conn, cfg Config, log *slog.Logger) (*bu
 	dispatcher, err := dispatch.New(dispatch.Config{
 		State:    keys,
 		Server:   mcp.Implementation{Name: "mcpyard", Version: cfg.Version},
-		Toolsets: toolsets,
+		Toolsets: append(toolsets, cfg.Own...),
 		Events:   bus.NewPublisher(conn, cfg.Address, log).Publish,
 	}, log)
 	if err != nil {
