@@ -19,7 +19,8 @@ type Status struct {
 // NewServer returns a server of
 //
 //	GET /healthz   200 as long as the process can answer
-//	GET /readyz    200 when status is ready and 503 when not, with the status
+//	GET /readyz    200 when status is ready and 503 when not, with the status and
+//	               what the process uses of its machine
 //
 // status is called for each request and must be quick.
 func NewServer(status func() Status) *http.Server {
@@ -33,7 +34,10 @@ func NewServer(status func() Status) *http.Server {
 		if !s.Ready {
 			code = http.StatusServiceUnavailable
 		}
-		write(w, code, s)
+		write(w, code, struct {
+			Status
+			Usage usage `json:"usage"`
+		}{s, readUsage()})
 	})
 	return &http.Server{
 		Handler:           mux,
