@@ -4,7 +4,7 @@ GOLANGCI_LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2
 GOVULNCHECK   = go run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME     ?= 10s
 
-.PHONY: all help build fmt tidy lint test race fuzz bench conformance clients examples load vuln
+.PHONY: all help build fmt tidy lint test race fuzz bench conformance clients examples load chaos vuln
 all: fmt tidy lint race ## what CI checks
 
 help: ## this list
@@ -48,6 +48,9 @@ examples: ## the example messages of the specification, whose checkout SPEC name
 
 load: ## short calls beside long ones, against a plain queue group
 	go run ./test/load/mixed
+
+chaos: ## faults on real processes, about half an hour
+	go run ./test/chaos
 
 vuln: ## known vulnerabilities in what is used
 	$(GOVULNCHECK) ./...

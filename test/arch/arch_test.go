@@ -53,6 +53,11 @@ var mayImport = map[string]string{
 	"test/arch":                 "",
 	"test/e2e":                  "",
 	"test/process":              "",
+	"test/chaos":                "internal/seal test/chaos/journal test/chaos/proxy test/process",
+	"test/chaos/journal":        "",
+	"test/chaos/proxy":          "",
+	"test/chaos/worker":         "internal/cli internal/mcp internal/tools internal/worker test/chaos/journal",
+	"test/chaos/trusting":       "internal/actor internal/bus internal/cli internal/mcp internal/mcphttp internal/ops",
 }
 
 // only has, for packages of others, the packages of this module that may import
