@@ -31,7 +31,7 @@ func main() {
 	flag.DurationVar(&cfg.deadline, "deadline", time.Minute, "`time` for each request")
 	flag.Parse()
 	cfg.principals = flag.Args()
-	cli.Exit("trusting", run(context.Background(), cfg))
+	cli.Main("trusting", func() error { return run(context.Background(), cfg) })
 }
 
 type config struct {

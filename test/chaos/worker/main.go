@@ -13,7 +13,9 @@ import (
 	"github.com/mcpyard/mcpyard/test/chaos/journal"
 )
 
-func main() { cli.Exit("worker", run(context.Background(), os.Args[1:])) }
+func main() {
+	cli.Main("worker", func() error { return run(context.Background(), os.Args[1:]) })
+}
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
