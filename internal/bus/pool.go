@@ -146,7 +146,7 @@ func (p *pool) answered(m *member, f frame, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m.sent--
-	m.signs.seen()
+	m.signs.seen(time.Now())
 	switch f.kind {
 	case frameBusy:
 		m.report(0) // whatever it says: it would be asked again at once

@@ -80,7 +80,7 @@ func (r *roster) update(id string, a advert, now time.Time) {
 	m.report(a.Free)
 	m.setClock(time.UnixMilli(a.TimeMs), now)
 	m.lastSeen = now
-	m.signs.seen()
+	m.signs.seen(now)
 }
 
 // catalogues returns the digests of what the members serve, sorted, each once.

@@ -27,8 +27,9 @@ const (
 	goneAfter = 250 * time.Millisecond
 	// frozenAfter is how long a worker may answer nothing at all.
 	frozenAfter = 3 * time.Second
-	// settledAfter is how long this process must have been connected to judge
-	// others: after an outage they need as long as it did.
+	// settledAfter is how long this process must have been connected to judge a
+	// worker of which it has heard nothing since: after an outage others need as
+	// long as it did.
 	settledAfter = 3 * time.Second
 	// maxPing bounds the bytes of a ping.
 	maxPing = 32 << 10
@@ -40,13 +41,14 @@ const pingAttempt = "0."
 
 // signs are the signs of life that an ingress has of a worker.
 type signs struct {
+	last     time.Time // the last one
 	pinged   time.Time // the first ping since the last one; zero if there was none
 	missing  time.Time // since when NATS has had no subscription of it; zero if it has
 	nextPing time.Time
 }
 
 // seen takes note of one.
-func (s *signs) seen() { s.pinged, s.missing = time.Time{}, time.Time{} }
+func (s *signs) seen(now time.Time) { s.last, s.pinged, s.missing = now, time.Time{}, time.Time{} }
 
 func (s *signs) missed(now time.Time) {
 	if s.missing.IsZero() {
@@ -104,7 +106,7 @@ func (c *Client) reconcile(now time.Time) {
 		if len(attempts) == 0 || !up { // nobody can be asked, and nobody's silence means anything
 			continue
 		}
-		ping, why := attempts[0].pool.examine(m, now, lasting >= settledAfter, len(waiting))
+		ping, why := attempts[0].pool.examine(m, now, lasting, len(waiting))
 		switch {
 		case why != "":
 			c.lose(m, attempts, why)
@@ -147,9 +149,11 @@ func (c *Client) waiting(now time.Time) map[*member][]*attempt {
 }
 
 // examine tells whether m is to be pinged, one of n that are, or why it is lost.
-func (p *pool) examine(m *member, now time.Time, settled bool, n int) (ping bool, why string) {
+// This process has been connected for as long as lasting.
+func (p *pool) examine(m *member, now time.Time, lasting time.Duration, n int) (ping bool, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	settled := lasting >= settledAfter || now.Sub(m.signs.last) < lasting
 	if why = m.signs.dead(now); why != "" && settled {
 		p.roster.drop(m)
 		return false, why
@@ -221,7 +225,7 @@ func (c *Client) onPong(rest string, m *nats.Msg) {
 	defer a.pool.mu.Unlock()
 	switch {
 	case answered:
-		a.member.signs.seen()
+		a.member.signs.seen(time.Now())
 	case saysNoResponders(m):
 		a.member.signs.missed(time.Now())
 	}
