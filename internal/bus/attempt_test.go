@@ -120,7 +120,7 @@ func await(t *testing.T) (a *attempt, notified *[]string, done <-chan *mcp.Respo
 	p := &pool{}
 	p.heard("w", up(1, 1, time.Now()))
 	m := p.roster.find("w")
-	m.sent++
+	p.roster.take(m)
 	a = newAttempt(1, nil, m, time.Time{})
 	notified = new([]string)
 	tr := &trial{client: &Client{log: discard()}, pool: p, notify: func(n []byte) { *notified = append(*notified, string(n)) }}

@@ -231,6 +231,7 @@ func (c *Client) poolOf(name string) *pool {
 	if p == nil {
 		p = &pool{
 			name:        name,
+			realm:       c.cfg.Realm,
 			conn:        c.conn,
 			workerSince: time.Now(),
 			queue:       fairQueue{maxRequests: c.cfg.MaxQueue, maxBytes: c.cfg.MaxQueueBytes},

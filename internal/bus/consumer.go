@@ -75,6 +75,8 @@ type Consumer struct {
 	ready    atomic.Bool
 	bounced  atomic.Bool   // somebody waits for a slot
 	changed  chan struct{} // capacity 1: ingresses should hear of it before the next advert is due
+	tempo    atomic.Int64  // what ingresses have told, a tempo
+	newTempo chan struct{} // capacity 1: it has another
 }
 
 // NewConsumer makes a consumer of a fresh incarnation. It does nothing before
@@ -88,15 +90,18 @@ func NewConsumer(conn *Conn, handler mcp.Handler, cfg ConsumerConfig, log *slog.
 		return nil, fmt.Errorf("slots %d: want at least 1", cfg.Slots)
 	}
 	id := nuid.Next()
-	return &Consumer{
-		conn:    conn,
-		handler: handler,
-		cfg:     cfg,
-		log:     log.With(slog.String("component", "bus"), slog.String("worker", id)),
-		id:      id,
-		stats:   stats{started: time.Now()},
-		changed: make(chan struct{}, 1),
-	}, nil
+	c := &Consumer{
+		conn:     conn,
+		handler:  handler,
+		cfg:      cfg,
+		log:      log.With(slog.String("component", "bus"), slog.String("worker", id)),
+		id:       id,
+		stats:    stats{started: time.Now()},
+		changed:  make(chan struct{}, 1),
+		newTempo: make(chan struct{}, 1),
+	}
+	c.tempo.Store(int64(leastTempo))
+	return c, nil
 }
 
 // ID names this incarnation of the worker.
@@ -235,6 +240,9 @@ func (c *Consumer) sayGone(ctx context.Context) error {
 func (c *Consumer) tell(ctx context.Context) error {
 	tick := time.NewTicker(advertEvery)
 	defer tick.Stop()
+	last := time.Now()
+	next := time.NewTimer(c.currentTempo().every())
+	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -244,9 +252,32 @@ func (c *Consumer) tell(ctx context.Context) error {
 		case <-tick.C:
 			c.reportStuck()
 			c.calls.forget(time.Now())
+			continue
 		case <-c.changed:
+			if wait := c.currentTempo().least() - time.Since(last); wait > 0 {
+				next.Reset(wait)
+				continue
+			}
+		case <-c.newTempo: // before it is silent for longer than ingresses expect
+		case <-next.C:
 		}
 		c.advertise(workerUp)
+		last = time.Now()
+		next.Reset(c.currentTempo().every())
+	}
+}
+
+func (c *Consumer) currentTempo() tempo { return tempo(c.tempo.Load()) }
+
+// setTempo takes the words of an ingress that knows how large the pool is.
+func (c *Consumer) setTempo(words []string) {
+	p, ok := parseTempo(words)
+	if !ok || tempo(c.tempo.Swap(int64(p))) == p {
+		return
+	}
+	select {
+	case c.newTempo <- struct{}{}:
+	default:
 	}
 }
 
@@ -293,6 +324,7 @@ func (c *Consumer) advertise(state workerState) {
 		Slots:   c.cfg.Slots,
 		Free:    c.free(),
 		TimeMs:  time.Now().UnixMilli(),
+		TempoMs: c.currentTempo(),
 		Version: c.cfg.Version,
 
 		Catalogue: c.cfg.Catalogue,

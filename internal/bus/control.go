@@ -13,6 +13,7 @@ import (
 const (
 	wordCancel = "cancel" // and keys of attempts that nobody waits for
 	wordPing   = "ping"   // and attempts whose replies are missing: see onPing
+	wordTempo  = "tempo"  // and the worker's tempo
 )
 
 // onControl takes what ingresses say of their attempts. Other words are of a
@@ -26,6 +27,8 @@ func (c *Consumer) onControl(m *nats.Msg) {
 		}
 	case wordPing:
 		c.onPing(m.Reply, strings.Fields(rest))
+	case wordTempo:
+		c.setTempo(strings.Fields(rest))
 	}
 }
 

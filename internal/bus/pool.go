@@ -23,8 +23,9 @@ const (
 // A pool is what an ingress knows of one pool of workers, and the requests that
 // wait for it. It is safe for concurrent use.
 type pool struct {
-	name string
-	conn *Conn
+	name  string
+	realm string
+	conn  *Conn
 
 	mu          sync.Mutex // guards what follows
 	roster      roster
@@ -79,13 +80,9 @@ func (p *pool) acquire(ctx context.Context, until time.Time, w *waiter, again bo
 func (p *pool) anyone() *member {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	m := p.roster.best(now)
-	if i := slices.IndexFunc(p.roster.members, func(m *member) bool { return m.usable(now) }); m == nil && i >= 0 {
-		m = p.roster.members[i]
-	}
+	m := p.roster.first(time.Now())
 	if m != nil {
-		m.sent++
+		p.roster.take(m)
 	}
 	return m
 }
@@ -96,8 +93,8 @@ func (p *pool) enqueue(w *waiter, until time.Time, again bool) (*member, *jsonrp
 	defer p.mu.Unlock()
 	now := time.Now()
 	if p.queue.len() == 0 {
-		if m := p.roster.best(now); m != nil {
-			m.sent++
+		if m := p.roster.choose(now); m != nil {
+			p.roster.take(m)
 			return m, nil
 		}
 	}
@@ -136,7 +133,7 @@ func (p *pool) withdraw(w *waiter) {
 func (p *pool) release(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m.sent--
+	p.roster.giveBack(m)
 	p.serve(time.Now())
 }
 
@@ -145,15 +142,15 @@ func (p *pool) release(m *member) {
 func (p *pool) answered(m *member, f frame, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m.sent--
+	p.roster.giveBack(m)
 	m.signs.seen(time.Now())
 	switch f.kind {
 	case frameBusy:
-		m.report(0) // whatever it says: it would be asked again at once
+		p.roster.report(m, 0) // whatever it says: it would be asked again at once
 	case frameDrain:
-		m.draining = true
+		p.roster.drain(m)
 	default:
-		m.report(f.free)
+		p.roster.report(m, f.free)
 	}
 	if took > 0 {
 		p.service += (took - p.service) / 16
@@ -178,30 +175,42 @@ func (p *pool) drop(m *member) {
 // it last did. Nothing at all does not count: whoever asks then learns that there
 // is no worker.
 func (p *pool) heard(worker string, a advert) (changed bool) {
+	correction, changed := p.takeIn(worker, a, time.Now())
+	if correction != 0 {
+		// Should it be lost, the next advert is another occasion.
+		_ = p.conn.Publish(Address{Realm: p.realm, Pool: p.name}.control(worker), correction.message())
+	}
+	return changed
+}
+
+// takeIn returns also the tempo that the worker is to be told, if it is not 0.
+func (p *pool) takeIn(worker string, a advert, now time.Time) (correction tempo, changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
 	p.roster.update(worker, a, now)
 	if p.roster.capacity(now) > 0 {
 		p.workerSince = now
 	}
 	p.serve(now)
+	if m := p.roster.find(worker); m != nil {
+		correction = p.roster.correction(m, now)
+	}
 	serves := p.roster.catalogues()
 	if len(serves) == 0 || slices.Equal(serves, p.serves) {
-		return false
+		return correction, false
 	}
 	p.serves = serves
-	return true
+	return correction, true
 }
 
 // serve hands free slots to those who wait.
 func (p *pool) serve(now time.Time) {
 	for p.queue.len() > 0 {
-		m := p.roster.best(now)
+		m := p.roster.choose(now)
 		if m == nil {
 			return
 		}
-		m.sent++
+		p.roster.take(m)
 		p.queue.pop().outcome <- grant{member: m}
 	}
 }
@@ -254,18 +263,13 @@ func (p *pool) unused(now time.Time) bool {
 	if p.users > 0 {
 		return false
 	}
-	p.roster.forget(now)
-	return len(p.roster.members) == 0
+	p.roster.expire(now)
+	return p.roster.len() == 0
 }
 
 // workers is the number of workers that can be chosen.
-func (p *pool) workers() (n int) {
+func (p *pool) workers() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, m := range p.roster.members {
-		if m.usable(time.Now()) {
-			n++
-		}
-	}
-	return n
+	return p.roster.usable(time.Now())
 }

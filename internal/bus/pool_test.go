@@ -22,7 +22,9 @@ func busyPool(slots int, service time.Duration) (*pool, *member) {
 	p := &pool{queue: fairQueue{maxRequests: 10, maxBytes: 1000}, service: service}
 	p.heard("w", up(slots, slots, time.Now()))
 	m := p.roster.find("w")
-	m.sent = slots
+	for range slots {
+		p.roster.take(m)
+	}
 	return p, m
 }
 

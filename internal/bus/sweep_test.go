@@ -16,7 +16,8 @@ func TestAdvertsSweep(t *testing.T) {
 	}
 	advertise("silent")
 	long := time.Now().Add(-2 * forgottenAfter)
-	c.pools["silent"].roster.members[0].lastSeen, c.swept = long, long
+	r := &c.pools["silent"].roster
+	r.find("W1").lastSeen, r.due, c.swept = long, long, long
 	advertise("alive")
 	assert.NotContains(t, c.pools, "silent")
 	assert.Contains(t, c.pools, "alive")
