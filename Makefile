@@ -4,8 +4,8 @@ GOLANGCI_LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2
 GOVULNCHECK   = go run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME     ?= 10s
 
-.PHONY: all help build fmt tidy lint test race fuzz bench conformance clients examples load chaos vuln
-all: fmt tidy lint race ## what CI checks
+.PHONY: all help build fmt tidy lint test race allocs fuzz bench conformance clients examples load chaos vuln
+all: fmt tidy lint race allocs ## what CI checks
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,9 @@ test: ## the tests
 race: ## the tests under the race detector
 	go test -race ./...
 
+allocs: ## the bounds on allocations, which the race detector would change
+	go test -run '^TestAllocs' ./internal/...
+
 fuzz: ## each fuzz target for FUZZTIME
 	@go list ./... | while read -r pkg; do \
 	  go test -list '^Fuzz' $$pkg | grep ^Fuzz | while read -r target; do \
@@ -46,8 +49,11 @@ clients: ## the official TypeScript client, from npm, against the built ingress
 examples: ## the example messages of the specification, whose checkout SPEC names
 	go run ./test/examples -dir $(SPEC)/schema/2026-07-28
 
-load: ## short calls beside long ones, against a plain queue group
+load: ## the programs that measure, one after the other
 	go run ./test/load/mixed
+	go run ./test/load/growth
+	go run ./test/load/listen
+	go run ./test/load/scale
 
 chaos: ## faults on real processes, about half an hour
 	go run ./test/chaos

@@ -44,20 +44,24 @@ func (l *list) whole(hints *mcp.Cache) method {
 	return fixed(result{object: l.page(0, len(l.entries)), cache: hints})
 }
 
-// paged answers with the page that the request's cursor points to. The first
-// page is made once, as most clients ask for no other. All have the same hints.
+// paged answers with the page that the request's cursor points to. All pages are
+// made once, but for those of a client that goes on where another catalogue was
+// cut. All have the same hints.
 //
 // Spec: MCP 2026-07-28, Pagination.
 func (l *list) paged(size int, hints *mcp.Cache) method {
-	first := l.page(0, size)
+	pages := [][]byte{l.page(0, size)}
+	for start := size; start < len(l.entries); start += size {
+		pages = append(pages, l.page(start, size))
+	}
 	return func(_ context.Context, req *mcp.Request, _ mcp.NotifyFunc) (result, error) {
 		after, refusal := parseCursor(req.Params.Cursor)
 		if refusal != nil {
 			return result{}, refusal
 		}
 		start := l.after(after)
-		if start == 0 {
-			return result{object: first, cache: hints}, nil
+		if n := start / size; start%size == 0 && n < len(pages) {
+			return result{object: pages[n], cache: hints}, nil
 		}
 		return result{object: l.page(start, size), cache: hints}, nil
 	}

@@ -243,3 +243,25 @@ func FuzzValidate(f *testing.F) {
 		}
 	})
 }
+
+// validation returns the validation of the arguments of a small call.
+func validation(t testing.TB) func() {
+	t.Helper()
+	schema, err := compileInput([]byte(`{"type":"object","properties":{` +
+		`"city":{"type":"string","minLength":1},"unit":{"enum":["celsius","fahrenheit"]},"days":{"type":"integer","minimum":1,"maximum":14}},` +
+		`"required":["city"],"additionalProperties":false}`))
+	require.NoError(t, err)
+	arguments, err := decodeValue([]byte(`{"city":"Amsterdam","unit":"celsius","days":3}`))
+	require.NoError(t, err)
+	validate := (&tool{input: schema}).validate
+	require.Empty(t, validate(arguments.(map[string]any)))
+	return func() { validate(arguments.(map[string]any)) }
+}
+
+func BenchmarkValidate(b *testing.B) {
+	validate := validation(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		validate()
+	}
+}
