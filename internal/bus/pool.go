@@ -30,7 +30,8 @@ type pool struct {
 	mu          sync.Mutex // guards what follows
 	roster      roster
 	queue       fairQueue
-	serves      []string      // the catalogues of the roster when it last had any
+	serves      []string // the catalogues of the roster when it last had any
+	flow        flow
 	service     time.Duration // moving average from sending a request to its result
 	workerSince time.Time     // when the pool last had a worker, or came into being
 	users       int           // requests under way; the client forgets an unused pool
@@ -56,7 +57,7 @@ func (p *pool) acquire(ctx context.Context, until time.Time, w *waiter, again bo
 		select {
 		case g := <-w.outcome:
 			if g.member == nil {
-				return nil, p.overloaded()
+				return nil, p.overloaded(w.principal)
 			}
 			return g.member, nil
 		case <-ctx.Done():
@@ -103,13 +104,14 @@ func (p *pool) enqueue(w *waiter, until time.Time, again bool) (*member, *jsonrp
 		p.queue.pushFront(w)
 		return nil, nil
 	}
-	if now.Add(p.expectedWait(now)).After(until) {
-		return nil, mcp.Overloaded(p.retryAfter(now))
+	if now.Add(p.expectedWait(w.principal, now)).After(until) {
+		return nil, mcp.Overloaded(p.retryAfter(w.principal, now))
 	}
 	shed, ok := p.queue.push(w)
 	if !ok {
-		return nil, mcp.Overloaded(p.retryAfter(now))
+		return nil, mcp.Overloaded(p.retryAfter(w.principal, now))
 	}
+	p.flow.wait(true, now)
 	if shed != nil {
 		shed.outcome <- grant{}
 	}
@@ -120,6 +122,7 @@ func (p *pool) enqueue(w *waiter, until time.Time, again bool) (*member, *jsonrp
 func (p *pool) withdraw(w *waiter) {
 	p.mu.Lock()
 	waiting := p.queue.remove(w)
+	p.flow.wait(p.queue.len() > 0, time.Now())
 	p.mu.Unlock()
 	if waiting {
 		return
@@ -212,6 +215,8 @@ func (p *pool) serve(now time.Time) {
 		}
 		p.roster.take(m)
 		p.queue.pop().outcome <- grant{member: m}
+		p.flow.serve(now)
+		p.flow.wait(p.queue.len() > 0, now)
 	}
 }
 
@@ -238,24 +243,73 @@ func (p *pool) unavailable() *jsonrpc.Error {
 	return mcp.NoWorkers(p.name, noWorkersPatience)
 }
 
-func (p *pool) overloaded() *jsonrpc.Error {
+func (p *pool) overloaded(principal string) *jsonrpc.Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return mcp.Overloaded(p.retryAfter(time.Now()))
+	return mcp.Overloaded(p.retryAfter(principal, time.Now()))
 }
 
-// expectedWait is how long a request will wait that is queued now.
-func (p *pool) expectedWait(now time.Time) time.Duration {
+// expectedWait is how long a request of principal will wait that is queued now:
+// as long as the pool takes for those that have their turn before it. While the
+// queue has not been used for long, that follows from how long a call takes.
+func (p *pool) expectedWait(principal string, now time.Time) time.Duration {
+	ahead := time.Duration(p.queue.ahead(principal))
+	if each, ok := p.flow.interval(now); ok {
+		return each * ahead
+	}
 	slots := p.roster.capacity(now)
 	if slots == 0 {
 		return 0
 	}
-	return p.service * time.Duration(p.queue.len()+1) / time.Duration(slots)
+	return p.service * ahead / time.Duration(slots)
 }
 
-// retryAfter is when the queue of now will have been served.
-func (p *pool) retryAfter(now time.Time) time.Duration {
-	return min(max(p.expectedWait(now), 100*time.Millisecond), maxRetryAfter)
+// retryAfter is when what now waits before a request of principal will have been
+// served.
+func (p *pool) retryAfter(principal string, now time.Time) time.Duration {
+	return min(max(p.expectedWait(principal, now), 100*time.Millisecond), maxRetryAfter)
+}
+
+// A flow measures how fast requests are served while others wait: other
+// ingresses use the same slots, so that their number does not tell.
+type flow struct {
+	since  time.Time // when requests began to wait, or later; zero if none does
+	served int       // since then
+}
+
+const (
+	flowLeast = time.Second     // how long it takes to tell
+	flowMost  = 4 * time.Second // what is older counts less and less
+)
+
+// wait notes whether requests wait.
+func (f *flow) wait(waiting bool, now time.Time) {
+	switch {
+	case !waiting:
+		*f = flow{}
+	case f.since.IsZero():
+		f.since = now
+	}
+}
+
+// serve notes that a request was served.
+func (f *flow) serve(now time.Time) {
+	if f.since.IsZero() {
+		return
+	}
+	f.served++
+	if past := now.Sub(f.since); past > flowMost {
+		f.since, f.served = f.since.Add(past/2), f.served/2
+	}
+}
+
+// interval is the time from one request to the next.
+func (f *flow) interval(now time.Time) (each time.Duration, ok bool) {
+	past := now.Sub(f.since)
+	if f.since.IsZero() || f.served == 0 || past < flowLeast {
+		return 0, false
+	}
+	return past / time.Duration(f.served), true
 }
 
 // unused tells whether neither requests nor workers need the pool. p.mu is held.

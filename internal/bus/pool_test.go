@@ -56,9 +56,9 @@ func TestPoolKnowsNoWaitWithoutWorkers(t *testing.T) {
 
 func TestPoolRetryAfterIsBounded(t *testing.T) {
 	p, _ := busyPool(1, time.Nanosecond)
-	assert.Equal(t, 100*time.Millisecond, p.retryAfter(time.Now()))
+	assert.Equal(t, 100*time.Millisecond, p.retryAfter("", time.Now()))
 	p.service = time.Hour
-	assert.Equal(t, maxRetryAfter, p.retryAfter(time.Now()))
+	assert.Equal(t, maxRetryAfter, p.retryAfter("", time.Now()))
 }
 
 func TestPoolServesWhenASlotIsFree(t *testing.T) {
@@ -140,4 +140,54 @@ func TestPoolTurnedDownGoesFirst(t *testing.T) {
 	p.release(m)
 	assert.Len(t, again.outcome, 1)
 	assert.Empty(t, waiting.outcome)
+}
+
+// TestFloodWaitsByItself holds that the length of one principal's line tells
+// others nothing of their own wait.
+func TestFloodWaitsByItself(t *testing.T) {
+	p, _ := busyPool(1, 0)
+	p.service = time.Second
+	now := time.Now()
+	until := now.Add(10 * time.Second)
+	for range 10 {
+		_, refusal := p.enqueue(&waiter{principal: "flood"}, until.Add(time.Hour), false)
+		require.Nil(t, refusal)
+	}
+	_, refusal := p.enqueue(&waiter{principal: "flood"}, until, false)
+	require.NotNil(t, refusal)
+	assert.Equal(t, mcp.CodeOverloaded, refusal.Code)
+	_, refusal = p.enqueue(&waiter{principal: "other"}, until, false)
+	assert.Nil(t, refusal)
+	assert.Equal(t, 2*time.Second*2, p.expectedWait("other", now), "its second one has four before it")
+	assert.Equal(t, 11*time.Second, p.expectedWait("flood", now), "one of its own had to go")
+}
+
+func TestFlow(t *testing.T) {
+	var f flow
+	f.serve(noon)
+	_, ok := f.interval(noon.Add(time.Hour))
+	assert.False(t, ok, "nobody waits")
+	f.wait(true, noon)
+	for i := range 20 {
+		f.wait(true, noon.Add(time.Duration(i)*100*time.Millisecond))
+		f.serve(noon.Add(time.Duration(i+1) * 100 * time.Millisecond))
+	}
+	_, ok = f.interval(noon.Add(flowLeast - 1))
+	assert.False(t, ok)
+	each, ok := f.interval(noon.Add(2 * time.Second))
+	assert.True(t, ok)
+	assert.Equal(t, 100*time.Millisecond, each)
+
+	for i := range 100 { // it becomes ten times as fast
+		f.serve(noon.Add(2*time.Second + time.Duration(i)*10*time.Millisecond))
+	}
+	for i := range 1000 {
+		f.serve(noon.Add(3*time.Second + time.Duration(i)*10*time.Millisecond))
+	}
+	each, ok = f.interval(noon.Add(13 * time.Second))
+	assert.True(t, ok)
+	assert.InDelta(t, 10*time.Millisecond, each, float64(time.Millisecond))
+	f.wait(false, noon)
+	_, ok = f.interval(noon.Add(time.Hour))
+	assert.False(t, ok)
 }

@@ -33,6 +33,17 @@ type waiter struct {
 
 func (q *fairQueue) len() int { return q.requests }
 
+// ahead is how many requests at most are served before the next one that principal
+// puts in is: one of every principal for each of its own.
+func (q *fairQueue) ahead(principal string) int {
+	principals := len(q.lines)
+	own := q.lineLen(principal)
+	if own == 0 {
+		principals++
+	}
+	return min(q.requests+1, (own+1)*principals)
+}
+
 // push puts w at the end of its principal's line. When the queue is full in
 // requests, the last one of the longest line has to go, which may be w itself; when
 // w does not fit in bytes, it is w that has to go. ok is then false. A shed waiter
