@@ -261,7 +261,8 @@ func (p *pool) expectedWait(principal string, now time.Time) time.Duration {
 	if slots == 0 {
 		return 0
 	}
-	return p.service * ahead / time.Duration(slots)
+	ours := min(slots, max(1, p.roster.sent)) // other ingresses have the rest
+	return p.service * ahead / time.Duration(ours)
 }
 
 // retryAfter is when what now waits before a request of principal will have been

@@ -73,6 +73,7 @@ type roster struct {
 	since   time.Time      // when the first of them came, after there was none
 	ranking ranking        // those that can be chosen
 	slots   int            // of those
+	sent    int            // by this ingress and unanswered, in all
 	serving map[string]int // members by what they serve
 	last    *member        // the choice before this one
 	run     int            // how often it has been made since another was
@@ -243,12 +244,14 @@ func (r *roster) take(m *member) {
 	r.turns++
 	m.turn = r.turns
 	m.sent++
+	r.sent++
 	r.reorder(m)
 }
 
 // giveBack counts a request to m that is answered, or given up.
 func (r *roster) giveBack(m *member) {
 	m.sent--
+	r.sent--
 	r.reorder(m)
 }
 
