@@ -128,11 +128,12 @@ func (t *tool) conforms(o output) error {
 	if err != nil {
 		return fmt.Errorf("structured content: %w", err)
 	}
-	if !t.output.cost.affordable(value, len(o.Structured)) {
-		return fmt.Errorf("there is too much in the structured content to check against the output schema")
-	}
-	if err := t.output.Validate(value); err != nil {
-		return fmt.Errorf("structured content breaks the output schema at %s", firstKeyword(err))
+	broken, err := t.output.validate(value)
+	switch {
+	case err != nil:
+		return fmt.Errorf("structured content: %w", err)
+	case broken != nil:
+		return fmt.Errorf("structured content breaks the output schema at %s", broken.firstKeyword())
 	}
 	return nil
 }

@@ -19,10 +19,11 @@ const (
 	maxSubschemas   = 4096      // objects, as most of them are schemas
 )
 
-// A schema is a compiled schema and what it costs to apply it.
+// A schema is a compiled schema with all that belong to it.
 type schema struct {
 	*jsonschema.Schema
-	cost cost
+	nodes map[*jsonschema.Schema]*node
+	work  int // maxWork
 }
 
 // schemaURL is the base of the references in a schema. It leads nowhere, and has
@@ -68,13 +69,16 @@ func compile(raw jsontext.Value) (*schema, error) {
 	}
 	compiled, err := compiler.Compile(schemaURL)
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
-		return nil, fmt.Errorf("it is not valid:%s", describe(invalid.Err, document))
+		return nil, fmt.Errorf("it is not valid:%s", violationsOf(invalid.Err).describe(document))
 	}
 	if err != nil {
 		return nil, err
 	}
-	cost, err := measure(compiled)
-	return &schema{Schema: compiled, cost: cost}, err
+	graph, err := newSchemaGraph(compiler, compiled, document)
+	if err != nil {
+		return nil, err
+	}
+	return &schema{Schema: compiled, nodes: graph.nodes, work: maxWork}, nil
 }
 
 func decodeSchema(raw jsontext.Value) (map[string]any, error) {

@@ -79,7 +79,14 @@ func TestDialectIsHonoured(t *testing.T) {
 	require.ErrorContains(t, err, "$.properties.a.items")
 	compiled, err := compileInput(jsontext.Value(`{"$schema":"http://json-schema.org/draft-07/schema#",` + rest))
 	require.NoError(t, err)
-	assert.Error(t, compiled.Validate(map[string]any{"a": []any{json.Number("1")}}))
+	assert.False(t, conforms(t, compiled, map[string]any{"a": []any{json.Number("1")}}))
+}
+
+func conforms(t testing.TB, s *schema, value any) bool {
+	t.Helper()
+	broken, err := s.validate(value)
+	require.NoError(t, err)
+	return broken == nil
 }
 
 // object decodes arguments as a call does.
@@ -121,8 +128,8 @@ func TestKeywords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			compiled, err := compileInput(jsontext.Value(`{"type":"object",` + test.members + `}`))
 			require.NoError(t, err)
-			assert.NoError(t, compiled.Validate(object(t, jsontext.Value(test.valid))))
-			assert.Error(t, compiled.Validate(object(t, jsontext.Value(test.invalid))))
+			assert.True(t, conforms(t, compiled, object(t, jsontext.Value(test.valid))))
+			assert.False(t, conforms(t, compiled, object(t, jsontext.Value(test.invalid))))
 		})
 	}
 }
@@ -210,18 +217,23 @@ func TestNumberBounds(t *testing.T) {
 	}
 }
 
-// Whatever the arguments, validation neither panics nor says more than fits.
+// Whatever the arguments, validation does not panic, says no more than fits, and
+// comes to the verdict of the validator that it stands in for.
 func FuzzValidate(f *testing.F) {
 	const schema = `{"type":"object","required":["n"],"properties":{
 		"n":{"type":"integer","minimum":1,"maximum":10,"multipleOf":3},
 		"s":{"type":"string","minLength":2,"pattern":"^a"},
 		"l":{"type":"array","items":{"anyOf":[{"type":"string"},{"$ref":"#"}]},"uniqueItems":true,"maxItems":3,"contains":{"const":"x"}},
-		"e":{"enum":[1,"x",null]}},
+		"e":{"enum":[1,"x",null,[{"a":1.5}]]},
+		"o":{"type":"object","patternProperties":{"^x":{"type":"number","exclusiveMinimum":-1,"exclusiveMaximum":1e3}},"minProperties":1,"dependentRequired":{"x":["y"]},
+			"additionalProperties":{"$ref":"#/properties/u"}},
+		"u":{"prefixItems":[{"type":"boolean"},{"not":{"type":"null"}}],"contains":{"type":"string"},"maxContains":2,"unevaluatedItems":{"oneOf":[{"minimum":2},{"multipleOf":0.3}]}}},
 		"propertyNames":{"maxLength":5},"unevaluatedProperties":false,"if":{"required":["s"]},"then":{"required":["e"]}}`
 	compiled, err := compileInput(jsontext.Value(schema))
 	require.NoError(f, err)
 	for _, seed := range []string{
 		`{}`, `{"n":3}`, `{"n":1e400,"s":"b"}`, `{"n":1e99999,"l":[{"n":"x"},1,1]}`, `{"n":-0.5,"longname":{},"l":[[],"x"]}`, `{"n":null,"e":2,"é":1}`,
+		`{"n":6.0,"o":{"x":0.5,"y":-0,"z":[true,1,"a",2.1,5]},"e":[{"a":15e-1}]}`, `{"n":9,"u":[false,[],"a",0.7,"b","c"],"s":"ab"}`,
 	} {
 		f.Add(seed)
 	}
@@ -238,14 +250,12 @@ func FuzzValidate(f *testing.F) {
 		values, _ := value.(map[string]any)
 		complaint := (&tool{input: compiled}).validate(values)
 		assert.Less(t, len(complaint), 8192)
-		if complaint == "" {
-			assert.Contains(t, values, "n")
-		}
+		assert.Equal(t, compiled.Validate(values) == nil, complaint == "", complaint)
 	})
 }
 
-// validation returns the validation of the arguments of a small call.
-func validation(t testing.TB) func() {
+// validationOfACall returns the validation of the arguments of a small call.
+func validationOfACall(t testing.TB) func() {
 	t.Helper()
 	schema, err := compileInput([]byte(`{"type":"object","properties":{` +
 		`"city":{"type":"string","minLength":1},"unit":{"enum":["celsius","fahrenheit"]},"days":{"type":"integer","minimum":1,"maximum":14}},` +
@@ -259,7 +269,7 @@ func validation(t testing.TB) func() {
 }
 
 func BenchmarkValidate(b *testing.B) {
-	validate := validation(b)
+	validate := validationOfACall(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		validate()

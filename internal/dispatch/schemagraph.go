@@ -1,168 +1,303 @@
 package dispatch
 
 import (
-	"cmp"
+	"fmt"
 	"maps"
+	"net/url"
+	"regexp/syntax"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A schemaGraph has which schemas apply which others, as far as a schema alone
-// tells.
+// maxApplied bounds the schemas that a schema applies to one value, itself and
+// through others. Nobody could use what applies more.
+const maxApplied = 10_000
+
+// A node is a compiled schema with what is made once of it.
+type node struct {
+	*jsonschema.Schema
+	types      types   // 0 for any
+	constant   *values // nil if there is none
+	enum       *values // nil if there is none
+	pattern    *pattern
+	patterns   []patternProperty
+	dependents []dependent
+	prefix     []*jsonschema.Schema // for the first items
+	rest       *jsonschema.Schema   // for the others, nil if there is none
+	hasMembers bool                 // it says something about members
+	anchors    map[string]*jsonschema.Schema
+}
+
+// A pattern is a regular expression and what it costs: the time that it takes is
+// bounded by the product of its instructions and the length of the text.
+type pattern struct {
+	jsonschema.Regexp
+	instructions int
+}
+
+func (p *pattern) matches(v *validation, text string) bool {
+	return v.spend(1+len(text)*p.instructions/instructionsInStep) && p.MatchString(text)
+}
+
+func newPattern(r jsonschema.Regexp) (*pattern, error) {
+	parsed, err := syntax.Parse(r.String(), syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	return &pattern{Regexp: r, instructions: len(program.Inst)}, nil
+}
+
+// A patternProperty is a member of patternProperties.
+type patternProperty struct {
+	*pattern
+	schema *jsonschema.Schema
+}
+
+// A dependent is what an object needs that has a member of that name.
+type dependent struct {
+	name     string
+	schema   *jsonschema.Schema // nil for none
+	required []string
+}
+
+// A schemaGraph finds the schemas that belong to one, and what stands against
+// applying them.
 type schemaGraph struct {
-	links map[*jsonschema.Schema]links
-	nodes []*jsonschema.Schema       // all, those first that are reached first
-	index map[*jsonschema.Schema]int // in nodes
-
-	expansions map[string]expansion                        // of counts, by their key
-	anchors    map[string]*jsonschema.Schema               // by dynamic anchor, the first
-	inPlace    map[*jsonschema.Schema][]*jsonschema.Schema // to the value itself
-	order      []*jsonschema.Schema                        // each before those that it applies in place
+	nodes   map[*jsonschema.Schema]*node
+	applied map[*jsonschema.Schema]float64 // to the value of each; 0 until it is known
 }
 
-func newSchemaGraph(root *jsonschema.Schema) *schemaGraph {
-	g := &schemaGraph{
-		links:   map[*jsonschema.Schema]links{},
-		index:   map[*jsonschema.Schema]int{},
-		anchors: map[string]*jsonschema.Schema{},
-		inPlace: map[*jsonschema.Schema][]*jsonschema.Schema{},
-
-		expansions: map[string]expansion{},
+// newSchemaGraph prepares compiled, which compiler has made of document.
+func newSchemaGraph(compiler *jsonschema.Compiler, compiled *jsonschema.Schema, document any) (*schemaGraph, error) {
+	g := &schemaGraph{nodes: map[*jsonschema.Schema]*node{}, applied: map[*jsonschema.Schema]float64{}}
+	if err := g.explore(compiled); err != nil {
+		return nil, err
 	}
-	g.explore(root)
-	visited, open := map[*jsonschema.Schema]bool{}, map[*jsonschema.Schema]bool{}
-	for _, s := range g.nodes {
-		g.visit(s, visited, open)
+	if err := g.addAnchors(compiler, compiled.Location, document); err != nil {
+		return nil, err
 	}
-	slices.Reverse(g.order)
-	return g
-}
-
-// explore finds all schemas.
-func (g *schemaGraph) explore(s *jsonschema.Schema) {
-	if _, known := g.links[s]; known {
-		return
-	}
-	g.index[s] = len(g.nodes)
-	g.nodes = append(g.nodes, s)
-	if _, known := g.anchors[s.DynamicAnchor]; !known && s.DynamicAnchor != "" {
-		g.anchors[s.DynamicAnchor] = s
-	}
-	l := newLinks(s)
-	g.links[s] = l
-	for _, child := range l.all() {
-		g.explore(child)
-	}
-	if s.DynamicRef != nil { // which may be all that leads there
-		g.explore(s.DynamicRef.Ref)
-	}
-}
-
-// visit puts s, and before it what it applies in place, at the end of the order.
-// A schema that leads back to itself in place is a link less, as the validator
-// stops there too.
-func (g *schemaGraph) visit(s *jsonschema.Schema, visited, open map[*jsonschema.Schema]bool) {
-	if visited[s] {
-		return
-	}
-	visited[s], open[s] = true, true
-	for _, next := range g.appliedInPlace(s) {
-		if !open[next] {
-			g.inPlace[s] = append(g.inPlace[s], next)
-			g.visit(next, visited, open)
+	for schema := range g.nodes {
+		if _, err := g.count(schema); err != nil {
+			return nil, err
 		}
 	}
-	delete(open, s)
-	g.order = append(g.order, s)
+	return g, nil
 }
 
-// appliedInPlace resolves a dynamic reference to the first schema with that
-// anchor, which the validator nearly always comes upon first, too.
-func (g *schemaGraph) appliedInPlace(s *jsonschema.Schema) []*jsonschema.Schema {
-	inPlace := g.links[s].inPlace
-	if s.DynamicRef != nil {
-		inPlace = append(inPlace, cmp.Or(g.anchors[s.DynamicRef.Anchor], s.DynamicRef.Ref))
+// explore adds schema and all that it refers to.
+func (g *schemaGraph) explore(schema *jsonschema.Schema) error {
+	if g.nodes[schema] != nil {
+		return nil
 	}
-	return inPlace
-}
-
-// links are the schemas that a schema applies.
-type links struct {
-	inPlace    []*jsonschema.Schema          // to the value itself
-	named      map[string]*jsonschema.Schema // to the element at a place
-	elsewhere  []*jsonschema.Schema          // to elements at places that it does not name
-	everywhere []*jsonschema.Schema          // to all elements
-}
-
-// countAt adds n to the counts of the schemas that are applied to the element at
-// place.
-func (l links) countAt(place string, n float64, c counts) {
-	for _, child := range l.everywhere {
-		c[child] += n
+	if schema.DraftVersion != 7 && schema.DraftVersion != 2020 {
+		return fmt.Errorf("%s is of a dialect that is not supported: use JSON Schema 2020-12 or draft-07", schema.Location)
 	}
-	if child, ok := l.named[place]; ok {
-		c[child] += n
+	n, err := newNode(schema)
+	if err != nil {
+		return err
+	}
+	g.nodes[schema] = n
+	for _, child := range append(n.inPlace(), n.forElements()...) {
+		if err := g.explore(child); err != nil {
+			return err
+		}
+	}
+	if schema.DynamicRef != nil {
+		return g.explore(schema.DynamicRef.Ref)
+	}
+	return nil
+}
+
+// count returns how many schemas are applied if schema is, as if all
+// alternatives were tried. It does not follow dynamic references.
+func (g *schemaGraph) count(schema *jsonschema.Schema) (float64, error) {
+	const open = -1
+	switch known := g.applied[schema]; {
+	case known == open:
+		return 0, fmt.Errorf("%s applies itself to the same value, without end", schema.Location)
+	case known > 0:
+		return known, nil
+	}
+	g.applied[schema] = open
+	total := 1.0
+	for _, child := range g.nodes[schema].inPlace() {
+		n, err := g.count(child)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	if total > maxApplied {
+		return 0, fmt.Errorf("it applies more than %d schemas to one value", maxApplied)
+	}
+	g.applied[schema] = total
+	return total, nil
+}
+
+func newNode(s *jsonschema.Schema) (n *node, err error) {
+	n = &node{Schema: s}
+	if s.Types != nil {
+		for _, name := range s.Types.ToStrings() {
+			n.types |= typeNames[name]
+		}
+	}
+	if s.Const != nil {
+		n.constant = newValues([]any{*s.Const})
+	}
+	if s.Enum != nil {
+		n.enum = newValues(s.Enum.Values)
+	}
+	if s.Pattern != nil {
+		if n.pattern, err = newPattern(s.Pattern); err != nil {
+			return nil, err
+		}
+	}
+	n.addDependents()
+	n.addItems()
+	n.hasMembers = s.Properties != nil || s.PatternProperties != nil || s.AdditionalProperties != nil
+	return n, n.addPatterns()
+}
+
+func (n *node) addPatterns() error {
+	for expression, schema := range n.PatternProperties {
+		p, err := newPattern(expression)
+		if err != nil {
+			return err
+		}
+		n.patterns = append(n.patterns, patternProperty{p, schema})
+	}
+	slices.SortFunc(n.patterns, func(a, b patternProperty) int { return strings.Compare(a.String(), b.String()) })
+	return nil
+}
+
+// addDependents puts the three keywords for dependents into one list.
+func (n *node) addDependents() {
+	for name, required := range n.DependentRequired {
+		n.dependents = append(n.dependents, dependent{name: name, required: required})
+	}
+	for name, schema := range n.DependentSchemas {
+		n.dependents = append(n.dependents, dependent{name: name, schema: schema})
+	}
+	for name, value := range n.Dependencies { // of draft-07
+		required, _ := value.([]string)
+		n.dependents = append(n.dependents, dependent{name: name, schema: asSchema(value), required: required})
+	}
+	slices.SortStableFunc(n.dependents, func(a, b dependent) int { return strings.Compare(a.name, b.name) })
+}
+
+// addItems makes no difference between the dialects.
+func (n *node) addItems() {
+	if n.DraftVersion >= 2020 {
+		n.prefix, n.rest = n.PrefixItems, n.Items2020
 		return
 	}
-	for _, child := range l.elsewhere {
-		c[child] += n
+	n.rest = asSchema(n.Items)
+	if prefix, ok := n.Items.([]*jsonschema.Schema); ok {
+		n.prefix, n.rest = prefix, asSchema(n.AdditionalItems)
 	}
 }
 
-// all are the schemas that a schema refers to, in a stable order.
-func (l links) all() []*jsonschema.Schema {
-	all := slices.Concat(l.inPlace, l.elsewhere, l.everywhere)
-	for _, place := range slices.Sorted(maps.Keys(l.named)) {
-		all = append(all, l.named[place])
+// inPlace are the schemas that n applies to the value itself, in a stable order.
+func (n *node) inPlace() []*jsonschema.Schema {
+	all := slices.Concat(n.AllOf, n.AnyOf, n.OneOf, []*jsonschema.Schema{n.Ref, n.Not, n.If, n.Then, n.Else})
+	for _, d := range n.dependents {
+		all = append(all, d.schema)
 	}
-	return all
+	return withoutNil(all)
 }
 
-func newLinks(s *jsonschema.Schema) links {
-	l := links{named: map[string]*jsonschema.Schema{}}
-	l.inPlace = slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else})
-	for _, name := range slices.Sorted(maps.Keys(s.DependentSchemas)) {
-		l.inPlace = append(l.inPlace, s.DependentSchemas[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
-		l.inPlace = append(l.inPlace, asSchema(s.Dependencies[name]))
-	}
-	l.addObject(s)
-	l.addArray(s)
-	isNil := func(s *jsonschema.Schema) bool { return s == nil }
-	l.inPlace = slices.DeleteFunc(l.inPlace, isNil)
-	l.elsewhere = slices.DeleteFunc(l.elsewhere, isNil)
-	l.everywhere = slices.DeleteFunc(l.everywhere, isNil)
-	return l
-}
-
-func (l *links) addObject(s *jsonschema.Schema) {
-	for name, child := range s.Properties {
-		l.named["."+name] = child
-	}
-	l.elsewhere = append(l.elsewhere, asSchema(s.AdditionalProperties), s.UnevaluatedProperties)
-	l.everywhere = append(l.everywhere, s.PropertyNames)
-	patterns := slices.SortedFunc(maps.Keys(s.PatternProperties), func(a, b jsonschema.Regexp) int {
-		return cmp.Compare(a.String(), b.String())
+// forElements are the schemas that n applies to elements, in a stable order.
+func (n *node) forElements() []*jsonschema.Schema {
+	all := slices.Concat(n.prefix, []*jsonschema.Schema{
+		n.rest, n.Contains, n.UnevaluatedItems, asSchema(n.AdditionalProperties), n.UnevaluatedProperties, n.PropertyNames,
 	})
-	for _, pattern := range patterns {
-		l.everywhere = append(l.everywhere, s.PatternProperties[pattern])
+	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
+		all = append(all, n.Properties[name])
 	}
+	for _, p := range n.patterns {
+		all = append(all, p.schema)
+	}
+	return withoutNil(all)
 }
 
-func (l *links) addArray(s *jsonschema.Schema) {
-	prefix, _ := s.Items.([]*jsonschema.Schema) // of draft-07
-	for i, child := range append(prefix, s.PrefixItems...) {
-		l.named["["+strconv.Itoa(i)] = child
-	}
-	l.elsewhere = append(l.elsewhere, s.Items2020, asSchema(s.Items), asSchema(s.AdditionalItems), s.UnevaluatedItems)
-	l.everywhere = append(l.everywhere, s.Contains)
+func withoutNil(schemas []*jsonschema.Schema) []*jsonschema.Schema {
+	return slices.DeleteFunc(schemas, func(s *jsonschema.Schema) bool { return s == nil })
 }
 
 // asSchema returns nil for what is no schema, such as a list or false.
 func asSchema(v any) *jsonschema.Schema {
 	s, _ := v.(*jsonschema.Schema)
 	return s
+}
+
+// addAnchors gives each node the dynamic anchors of its resource, of which some
+// may be reached by dynamic references alone.
+func (g *schemaGraph) addAnchors(compiler *jsonschema.Compiler, location string, document any) error {
+	r := resources{roots: map[string]string{}, anchors: map[string]map[string]string{}}
+	r.add(document, location, location)
+	anchors := map[string]map[string]*jsonschema.Schema{}
+	for root, locations := range r.anchors {
+		anchors[root] = map[string]*jsonschema.Schema{}
+		for name, location := range locations {
+			schema, err := compiler.Compile(location)
+			if err != nil {
+				continue // it is no schema, but a value in one
+			}
+			if err := g.explore(schema); err != nil {
+				return err
+			}
+			anchors[root][name] = schema
+		}
+	}
+	for schema, n := range g.nodes {
+		if root, ok := r.roots[schema.Location]; ok {
+			n.anchors = anchors[root]
+		} else if schema.DynamicAnchor != "" { // a meta-schema, which has its anchor at its root
+			n.anchors = map[string]*jsonschema.Schema{schema.DynamicAnchor: schema}
+		}
+	}
+	return nil
+}
+
+// resources has the resources of a document, of which dynamic references find
+// anchors.
+type resources struct {
+	roots   map[string]string            // the location of the root of the resource, by that of a schema
+	anchors map[string]map[string]string // locations of dynamic anchors, by root and name
+}
+
+// add looks at value, which is at location in the resource of root.
+func (r *resources) add(value any, location, root string) {
+	switch value := value.(type) {
+	case []any:
+		for i, element := range value {
+			r.add(element, location+"/"+strconv.Itoa(i), root)
+		}
+	case map[string]any:
+		if id, ok := value["$id"].(string); ok && !strings.HasPrefix(id, "#") {
+			root = location
+		}
+		r.roots[location] = root
+		if anchor, ok := value["$dynamicAnchor"].(string); ok {
+			if r.anchors[root] == nil {
+				r.anchors[root] = map[string]string{}
+			}
+			r.anchors[root][anchor] = location
+		}
+		for name, element := range value {
+			r.add(element, location+"/"+escape(name), root)
+		}
+	}
+}
+
+// escape writes name as the jsonschema package does in locations.
+func escape(name string) string {
+	return url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
 }

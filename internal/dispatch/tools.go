@@ -111,9 +111,6 @@ func (t *tool) call(ctx context.Context, req *mcp.Request, call *mcp.ToolCall) (
 			return output{}, mismatch
 		}
 	}
-	if !t.input.cost.affordable(call.Values, len(call.Arguments)) {
-		return failure("Invalid arguments: there is too much in them to check against the input schema"), nil
-	}
 	if complaint := t.validate(call.Values); complaint != "" {
 		return failure(complaint), nil
 	}
@@ -147,8 +144,12 @@ func (t *tool) validate(arguments map[string]any) (complaint string) {
 			return "Missing required argument: " + name
 		}
 	}
-	if err := t.input.Validate(arguments); err != nil {
-		return "Invalid arguments:" + describe(err, arguments)
+	broken, err := t.input.validate(arguments)
+	if err != nil {
+		return "Invalid arguments: there is too much in them to check against the input schema"
+	}
+	if broken != nil {
+		return "Invalid arguments:" + broken.describe(arguments)
 	}
 	return ""
 }

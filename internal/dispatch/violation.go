@@ -15,6 +15,8 @@ import (
 	"github.com/mcpyard/mcpyard/internal/jsonrpc"
 )
 
+var atLeast = map[bool]string{true: "at least "}
+
 // maxViolations is how many violations of a schema a description lists.
 const maxViolations = 8
 
@@ -23,6 +25,7 @@ const maxViolations = 8
 type violations struct {
 	first []*jsonschema.ValidationError
 	total int
+	some  bool // there may be more
 }
 
 // collect takes what err consists of: the alternatives of an anyOf or oneOf as
@@ -58,8 +61,29 @@ func compareViolations(a, b *jsonschema.ValidationError) int {
 	)
 }
 
-func violationsOf(err error) violations {
-	var v violations
+// full tells whether the description has all that it takes.
+func (v *violations) full() bool { return len(v.first) == maxViolations }
+
+// fork returns an empty collection for what may not count in the end, none if v
+// is none.
+func (v *violations) fork() *violations {
+	if v == nil {
+		return nil
+	}
+	return &violations{}
+}
+
+// merge adds what a fork has collected.
+func (v *violations) merge(fork *violations) {
+	total := v.total + fork.total
+	for _, err := range fork.first {
+		v.add(err)
+	}
+	v.total = total
+}
+
+func violationsOf(err error) *violations {
+	v := &violations{}
 	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		v.collect(invalid)
 	}
@@ -68,8 +92,10 @@ func violationsOf(err error) violations {
 
 // describe lists how value breaks a schema, one violation a line, in words that
 // a model can act on. Values are shortened.
-func describe(err error, value any) string {
-	v := violationsOf(err)
+func (v *violations) describe(value any) string {
+	if len(v.first) == 0 {
+		return " they break the schema in more ways than can be told"
+	}
 	var text strings.Builder
 	for _, violation := range v.first {
 		path, given := locate(value, violation.InstanceLocation)
@@ -79,14 +105,16 @@ func describe(err error, value any) string {
 		}
 	}
 	if more := v.total - len(v.first); more > 0 {
-		fmt.Fprintf(&text, "\n- and %d more", more)
+		fmt.Fprintf(&text, "\n- and %s%d more", atLeast[v.some], more)
 	}
 	return text.String()
 }
 
 // firstKeyword is the place in the schema of the first thing that is wrong.
-func firstKeyword(err error) string {
-	v := violationsOf(err)
+func (v *violations) firstKeyword() string {
+	if len(v.first) == 0 {
+		return "more places than can be told"
+	}
 	_, place, _ := strings.Cut(v.first[0].SchemaURL, "#")
 	return "#" + place + "/" + strings.Join(v.first[0].ErrorKind.KeywordPath(), "/")
 }
