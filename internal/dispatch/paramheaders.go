@@ -213,12 +213,17 @@ func compareParam(argument any, header string) (fault string) {
 // compareNumber compares by value, so that 42.0 is 42. Both are exact: a number
 // that not all who read the header can hold is refused.
 func compareNumber(argument, header, differs string) (fault string) {
-	isNumber := len(header) <= maxNumberLength && jsontext.Value(header).IsValid() && boundedExponent(header)
-	given, ok := new(big.Rat).SetString(header)
-	if !isNumber || !ok {
+	if !isBounded(argument) {
+		return "is a number out of range"
+	}
+	if !isBounded(header) || !jsontext.Value(header).IsValid() {
 		return differs
 	}
-	want, _ := new(big.Rat).SetString(argument) // decoded before, with bounds
+	given, ok := new(big.Rat).SetString(header)
+	if !ok {
+		return differs
+	}
+	want, _ := new(big.Rat).SetString(argument)
 	switch limit := big.NewRat(1<<53-1, 1); {
 	case given.Cmp(want) != 0:
 		return differs

@@ -173,6 +173,8 @@ func TestParamHeaders(t *testing.T) {
 		"nested":                  {`{"o":{"s":"x"}}`, h("deep", "y"), "Mcp-Param-Deep differs from the argument that it repeats"},
 		"nothing there to nest":   {`{"o":"x"}`, h("deep", "x"), "Mcp-Param-Deep is there, but not the argument that it repeats"},
 		"no value for a header":   {`{"s":["x"]}`, h("region", `["x"]`), "Mcp-Param-Region differs from the argument that it repeats"},
+		"number out of range":     {`{"i":1e999999999}`, h("count", "1e999999999"), "Mcp-Param-Count is a number out of range"},
+		"beside such a number":    {`{"s":"x","z":[1e999]}`, h("region", "y"), "Mcp-Param-Region differs from the argument that it repeats"},
 		"before other complaints": {`{"s":"x","i":"many"}`, mcp.ParamHeaders{"region": {"y"}, "count": {"many"}}, "Mcp-Param-Region differs from the argument that it repeats"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,13 +196,14 @@ func TestParamHeadersAreNoValidation(t *testing.T) {
 		headers mcp.ParamHeaders
 		want    string
 	}{
-		`{"i":"42"}`:       {mcp.ParamHeaders{"count": {"42"}}, "$.i: expected integer"},
-		`{"i":null}`:       {nil, "$.i: expected integer"},
-		`{"o":null}`:       {nil, "$.o: expected object"},
-		`{"o":{"s":null}}`: {nil, "$.o.s: expected string"},
+		`{"i":"42"}`:            {mcp.ParamHeaders{"count": {"42"}}, `\n- $.i: expected integer`},
+		`{"i":null}`:            {nil, `\n- $.i: expected integer`},
+		`{"o":null}`:            {nil, `\n- $.o: expected object`},
+		`{"o":{"s":null}}`:      {nil, `\n- $.o.s: expected string`},
+		`{"s":"x","z":[1e999]}`: {mcp.ParamHeaders{"region": {"x"}}, ` the number at \"/z/0\" is out of range`},
 	} {
 		res := mirrored(t, arguments, test.headers, nil)
-		assert.Contains(t, string(res.Body), `Invalid arguments:\n- `+test.want)
+		assert.Contains(t, string(res.Body), `Invalid arguments:`+test.want)
 		assert.Zero(t, res.Code)
 	}
 }

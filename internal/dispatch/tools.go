@@ -103,29 +103,32 @@ func unknownTool(profile mcp.Profile, name string) (result, error) {
 // call validates the arguments, runs the tool and encodes its output. What the
 // model can do something about is an output; an error is not for the model.
 func (t *tool) call(ctx context.Context, req *mcp.Request, call *mcp.ToolCall) (output, error) {
-	if complaint := decodeArguments(call); complaint != "" {
-		return failure(complaint), nil
-	}
+	values, complaint := decodeArguments(call.Arguments)
 	if req.Mirrored {
-		if mismatch := checkParams(t.params, req.ParamHeaders, call.Values); mismatch != nil {
+		if mismatch := checkParams(t.params, req.ParamHeaders, values); mismatch != nil {
 			return output{}, mismatch
 		}
 	}
+	if complaint != "" {
+		return failure(complaint), nil
+	}
+	call.Values = values
 	if complaint := t.validate(call.Values); complaint != "" {
 		return failure(complaint), nil
 	}
 	return t.run(ctx, call)
 }
 
-// decodeArguments decodes the arguments into call, and says what stands against
-// that.
-func decodeArguments(call *mcp.ToolCall) (complaint string) {
-	value, err := decodeValue(call.Arguments)
+// decodeArguments decodes an object, and says what stands against using it. The
+// headers that repeat arguments can be compared in any case.
+func decodeArguments(raw jsontext.Value) (values map[string]any, complaint string) {
+	value, err := decodeValue(raw)
 	if err != nil {
-		return "Invalid arguments: " + err.Error()
+		complaint = "Invalid arguments: " + err.Error()
+		value, _ = decodeAnyNumber(raw)
 	}
-	call.Values, _ = value.(map[string]any) // an object, as callTool has checked
-	return ""
+	values, _ = value.(map[string]any)
+	return values, complaint
 }
 
 func (t *tool) run(ctx context.Context, call *mcp.ToolCall) (output, error) {

@@ -22,9 +22,17 @@ const (
 // decodeValue decodes raw, one JSON value, to what a schema validates: as
 // encoding/json does into an any, but with each number as a json.Number, so that
 // no digit gets lost. An error names the place of what it refuses, and no value.
-func decodeValue(raw jsontext.Value) (value any, err error) {
+func decodeValue(raw jsontext.Value) (any, error) { return decode(raw, boundedNumber) }
+
+// decodeAnyNumber is decodeValue without bounds on numbers, for what does not
+// compute with them.
+func decodeAnyNumber(raw jsontext.Value) (any, error) {
+	return decode(raw, func(text string) (any, error) { return json.Number(text), nil })
+}
+
+func decode(raw jsontext.Value, number numberFunc) (value any, err error) {
 	err = strictjson.Parse(raw, func(r *strictjson.Reader) error {
-		value, err = read(r)
+		value, err = number.read(r)
 		return err
 	})
 	if number, ok := errors.AsType[*numberError](err); ok {
@@ -33,12 +41,15 @@ func decodeValue(raw jsontext.Value) (value any, err error) {
 	return value, err
 }
 
-func read(r *strictjson.Reader) (any, error) {
+// A numberFunc reads values, and makes what numbers are decoded to of their text.
+type numberFunc func(text string) (any, error)
+
+func (f numberFunc) read(r *strictjson.Reader) (any, error) {
 	switch r.Kind() {
 	case '{':
-		return readObject(r)
+		return f.readObject(r)
 	case '[':
-		return readArray(r)
+		return f.readArray(r)
 	case '"':
 		text, _, err := r.Text()
 		return text, err
@@ -53,23 +64,23 @@ func read(r *strictjson.Reader) (any, error) {
 	case 'n':
 		return nil, nil //nolint:nilnil // JSON's null
 	}
-	return readNumber(string(raw))
+	return f(string(raw))
 }
 
-func readObject(r *strictjson.Reader) (any, error) {
+func (f numberFunc) readObject(r *strictjson.Reader) (any, error) {
 	object := map[string]any{}
 	_, err := r.Members(func(name []byte) (err error) {
 		key := string(name)
-		object[key], err = read(r)
+		object[key], err = f.read(r)
 		return within(err, key)
 	})
 	return object, err
 }
 
-func readArray(r *strictjson.Reader) (any, error) {
+func (f numberFunc) readArray(r *strictjson.Reader) (any, error) {
 	array := []any{}
 	_, err := r.Array(func() error {
-		element, err := read(r)
+		element, err := f.read(r)
 		if err != nil {
 			return within(err, strconv.Itoa(len(array)))
 		}
@@ -79,14 +90,17 @@ func readArray(r *strictjson.Reader) (any, error) {
 	return array, err
 }
 
-func readNumber(text string) (any, error) {
-	if len(text) > maxNumberLength || !boundedExponent(text) {
+func boundedNumber(text string) (any, error) {
+	if !isBounded(text) {
 		return nil, &numberError{}
 	}
 	return json.Number(text), nil
 }
 
-func boundedExponent(number string) bool {
+func isBounded(number string) bool {
+	if len(number) > maxNumberLength {
+		return false
+	}
 	i := strings.IndexAny(number, "eE")
 	if i < 0 {
 		return true
