@@ -121,7 +121,7 @@ func parseCursor(raw jsontext.Value) (key string, refusal *jsonrpc.Error) {
 	}
 	decoded, err := cursorEncoding().DecodeString(cursor)
 	key, ok = strings.CutPrefix(string(decoded), cursorVersion)
-	if err != nil || !ok || key == "" {
+	if err != nil || !ok || key == "" || newCursor(key) != cursor { // which may have line breaks
 		return "", mcp.InvalidParams("cursor is not one that this server has issued")
 	}
 	return key, nil
