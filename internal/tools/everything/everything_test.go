@@ -126,6 +126,9 @@ func TestSchemas(t *testing.T) {
 	s := newServer(t)
 	assert.Equal(t, "Hello, Ada!", first(t, s.call(t, "greet", `"arguments":{"name":"Ada"},`), "content")["text"])
 	assert.Equal(t, object{"sum": 3.5}, s.call(t, "test_structured_content", `"arguments":{"a":1.5,"b":2},`)["structuredContent"])
+	for _, arguments := range []string{`{"a":1.7e308,"b":1.7e308}`, `{"a":1e400,"b":1}`} {
+		assert.Equal(t, true, s.call(t, "test_structured_content", `"arguments":`+arguments+`,`)["isError"], arguments)
+	}
 	for arguments, isError := range map[string]bool{
 		`{"phone":"1","contactMethod":"phone"}`:                          false,
 		`{"email":"a@b","contactMethod":"email","address":{"city":"x"}}`: false,

@@ -2,7 +2,9 @@ package everything
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -79,7 +81,11 @@ func schemaTools() []mcp.ServerTool {
 			Name: "test_structured_content", Description: "Returns a sum as structured content.",
 			InputSchema: jsontext.Value(sumInput), OutputSchema: jsontext.Value(sumOutput), Annotations: tools.ReadOnly(),
 		}, func(_ context.Context, _ *mcp.ToolCall, in summands) (sum, error) {
-			return sum{in.A + in.B}, nil
+			total := in.A + in.B
+			if math.IsInf(total, 0) {
+				return sum{}, errors.New("the sum is too large")
+			}
+			return sum{total}, nil
 		}),
 	}
 }
