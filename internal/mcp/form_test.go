@@ -104,21 +104,32 @@ func TestTypedAnswers(t *testing.T) {
 	r := mcp.InputResponses{
 		"one":  jsontext.Value(`{"role":"assistant","model":"m","content":{"type":"text","text":"hi"}}`),
 		"many": jsontext.Value(`{"role":"assistant","model":"m","content":[{"type":"image","data":"","mimeType":"image/png"},{"type":"text","text":"ho"}]}`),
-		"none": jsontext.Value(`{"role":"assistant","content":7}`), "bad": jsontext.Value(`{"role":"assistant"}`),
-		"roots": jsontext.Value(`{"roots":[]}`), "nothing": jsontext.Value(`{}`),
+		"tool": jsontext.Value(`{"role":"assistant","model":"m","content":[{"type":"tool_use","id":"1","name":"t","input":{}},{"type":"tool_result","toolUseId":"1","content":[]}]}`),
+		"user": jsontext.Value(`{"role":"user","model":"m","content":[]}`),
 	}
-	for id, want := range map[string]string{"one": "hi", "many": "ho", "none": ""} {
+	for id, want := range map[string]string{"one": "hi", "many": "ho", "tool": "", "user": ""} {
 		result, ok := r.Sampled(id)
 		assert.True(t, ok, id)
 		assert.Equal(t, want, result.Text(), id)
 	}
-	_, ok := r.Sampled("bad")
-	assert.False(t, ok)
-	roots, ok := r.Roots("roots")
-	assert.True(t, ok)
-	assert.Empty(t, roots)
-	_, ok = r.Roots("nothing")
-	assert.False(t, ok)
+	answer := func(text string) mcp.InputResponses { return mcp.InputResponses{"a": jsontext.Value(text)} }
+	for _, other := range []string{
+		`{"role":"assistant","model":"m"}`, `{"role":"tool","model":"m","content":[]}`, `{"role":"assistant","content":[]}`,
+		`{"role":"assistant","model":"m","content":7}`, `{"role":"assistant","model":"m","content":{}}`, `{"role":"assistant","model":"m","content":[7]}`,
+		`{"role":"assistant","model":"m","content":{"type":"text"}}`, `{"role":"assistant","model":"m","content":{"type":"image","data":"!","mimeType":"image/png"}}`,
+		`{"role":"assistant","model":"m","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"1","name":"t"}]}`,
+		`{"role":"assistant","model":"m","content":{"type":"tool_result","toolUseId":"1"}}`, `{"role":"assistant","model":"m","content":{"type":"resource"}}`,
+	} {
+		_, ok := answer(other).Sampled("a")
+		assert.False(t, ok, other)
+	}
+	for text, want := range map[string]bool{
+		`{"roots":[]}`: true, `{"roots":[{"uri":"file:///x"}]}`: true,
+		`{}`: false, `{"roots":[{"uri":""}]}`: false, `{"roots":[{"uri":"file:///x"},{"uri":"https://example.com/"}]}`: false, `{"roots":[{}]}`: false,
+	} {
+		_, ok := answer(text).Roots("a")
+		assert.Equal(t, want, ok, text)
+	}
 }
 
 func TestRestore(t *testing.T) {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -135,17 +136,51 @@ type SamplingResult struct {
 	Content    jsontext.Value `json:"content"` // a block or several
 }
 
+// A samplingBlock has what tells whether a block of an answer is one.
+//
+// Spec: schema, SamplingMessageContentBlock.
+type samplingBlock struct {
+	Type      string           `json:"type"`
+	Text      *string          `json:"text"`
+	Data      *[]byte          `json:"data"` // base64
+	MIMEType  *string          `json:"mimeType"`
+	ID        *string          `json:"id"`
+	Name      *string          `json:"name"`
+	Input     jsontext.Value   `json:"input"`
+	ToolUseID *string          `json:"toolUseId"`
+	Content   []jsontext.Value `json:"content"`
+}
+
+func (b samplingBlock) isWellFormed() bool {
+	switch b.Type {
+	case "text":
+		return b.Text != nil
+	case "image", "audio":
+		return b.Data != nil && b.MIMEType != nil
+	case "tool_use":
+		return b.ID != nil && b.Name != nil && b.Input.Kind() == '{'
+	case "tool_result":
+		return b.ToolUseID != nil && b.Content != nil
+	}
+	return false
+}
+
+// blocks returns the blocks of the answer; ok is false if it does not consist of
+// blocks.
+func (s SamplingResult) blocks() (blocks []samplingBlock, ok bool) {
+	content := s.Content
+	if content.Kind() == '{' {
+		content = slices.Concat(jsontext.Value("["), content, jsontext.Value("]"))
+	}
+	if content.Kind() != '[' || json.Unmarshal(content, &blocks) != nil {
+		return nil, false
+	}
+	return blocks, !slices.ContainsFunc(blocks, func(b samplingBlock) bool { return !b.isWellFormed() })
+}
+
 // Text is the text of the answer's first block that has one.
 func (s SamplingResult) Text() string {
-	var blocks []Content
-	if s.Content.Kind() == '{' {
-		blocks = make([]Content, 1)
-		if json.Unmarshal(s.Content, &blocks[0]) != nil {
-			return ""
-		}
-	} else if json.Unmarshal(s.Content, &blocks) != nil {
-		return ""
-	}
+	blocks, _ := s.blocks()
 	for _, b := range blocks {
 		if b.Text != nil {
 			return *b.Text
@@ -157,7 +192,10 @@ func (s SamplingResult) Text() string {
 // Sampled returns the answer to the sampling request id; ok is false when there
 // is none of that shape.
 func (r InputResponses) Sampled(id string) (result SamplingResult, ok bool) {
-	if !r.decode(id, &result) || result.Role == "" || IsAbsent(result.Content) {
+	if !r.decode(id, &result) || result.Role != "assistant" && result.Role != "user" || result.Model == "" {
+		return SamplingResult{}, false
+	}
+	if _, ok := result.blocks(); !ok {
 		return SamplingResult{}, false
 	}
 	return result, true
@@ -172,12 +210,15 @@ type Root struct {
 }
 
 // Roots returns the answer to the request for roots id; ok is false when there
-// is none of that shape.
+// is none of that shape, or one with anything but files.
 func (r InputResponses) Roots(id string) (roots []Root, ok bool) {
 	var result struct {
 		Roots []Root `json:"roots"`
 	}
 	if !r.decode(id, &result) || result.Roots == nil {
+		return nil, false
+	}
+	if slices.ContainsFunc(result.Roots, func(r Root) bool { return !strings.HasPrefix(r.URI, "file://") }) {
 		return nil, false
 	}
 	return result.Roots, true
