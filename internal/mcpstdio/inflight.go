@@ -16,12 +16,18 @@ import (
 type inFlight struct {
 	max int
 
-	mu      sync.Mutex // guards cancels
-	cancels map[jsonrpc.ID]context.CancelCauseFunc
+	mu       sync.Mutex // guards what follows
+	requests map[jsonrpc.ID]*flight
+	placed   int // those that have a place, max at most
+}
+
+type flight struct {
+	cancel context.CancelCauseFunc
+	placed bool
 }
 
 func newInFlight(limit int) inFlight {
-	return inFlight{max: limit, cancels: make(map[jsonrpc.ID]context.CancelCauseFunc)}
+	return inFlight{max: limit, requests: make(map[jsonrpc.ID]*flight)}
 }
 
 // add takes a request in, unless its id is taken or there is no room.
@@ -29,20 +35,36 @@ func (f *inFlight) add(id jsonrpc.ID, cancel context.CancelCauseFunc) *jsonrpc.E
 	id = canonical(id)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, taken := f.cancels[id]; taken {
+	if _, taken := f.requests[id]; taken {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: a request with this id is in flight")
 	}
-	if len(f.cancels) >= f.max {
+	if f.placed >= f.max {
 		return mcp.Overloaded(retryAfter)
 	}
-	f.cancels[id] = cancel
+	f.requests[id] = &flight{cancel: cancel, placed: true}
+	f.placed++
 	return nil
+}
+
+// release makes room for others although the request stays in flight.
+func (f *inFlight) release(id jsonrpc.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.giveBack(f.requests[canonical(id)])
+}
+
+func (f *inFlight) giveBack(r *flight) {
+	if r.placed {
+		r.placed = false
+		f.placed--
+	}
 }
 
 func (f *inFlight) remove(id jsonrpc.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.cancels, canonical(id))
+	f.giveBack(f.requests[canonical(id)])
+	delete(f.requests, canonical(id))
 }
 
 // cancel cancels the request that a client means by requestID. If there is
@@ -56,8 +78,8 @@ func (f *inFlight) cancel(requestID jsontext.Value) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if cancel, ok := f.cancels[canonical(id)]; ok {
-		cancel(errCancelled)
+	if r, ok := f.requests[canonical(id)]; ok {
+		r.cancel(errCancelled)
 	}
 }
 

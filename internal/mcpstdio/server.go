@@ -34,7 +34,8 @@ type Config struct {
 	MaxLine int64
 
 	// MaxInFlight is how many requests may be in flight; zero means 1024.
-	// Further ones are refused until one is answered.
+	// Further ones are refused until one is answered. Subscriptions do not
+	// count once they have been acknowledged: the handler bounds those.
 	MaxInFlight int
 
 	// Grace is how long what is in flight may take when Run's context ends;
@@ -219,7 +220,7 @@ func (s *Server) request(work context.Context, req *mcp.Request) {
 func (s *Server) answer(ctx context.Context, cancel context.CancelCauseFunc, req *mcp.Request) {
 	start := time.Now()
 	res := s.handler.Handle(ctx, req, func(notification []byte) {
-		s.out.write(func() bool { return ctx.Err() == nil }, notification)
+		s.out.write(func() bool { return s.notifies(ctx, req) }, notification)
 	})
 	s.out.write(func() bool {
 		s.inFlight.remove(req.ID)
@@ -229,6 +230,19 @@ func (s *Server) answer(ctx context.Context, cancel context.CancelCauseFunc, req
 	}, farewell(req, res)...)
 	s.log.LogAttrs(ctx, slog.LevelDebug, "request answered",
 		slog.Int("code", res.Code), slog.Duration("duration", time.Since(start)))
+}
+
+// notifies tells whether a request may still send notifications. That of a
+// subscription, of which the first is the acknowledgement, gives its place back,
+// as it may stay for ever.
+func (s *Server) notifies(ctx context.Context, req *mcp.Request) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if req.Method == mcp.MethodListen {
+		s.inFlight.release(req.ID)
+	}
+	return true
 }
 
 // farewell is what a request ends with: its response, and in front of that of a

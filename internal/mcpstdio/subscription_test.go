@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
@@ -69,6 +70,23 @@ func listening(t *testing.T) (*host, *shelf) {
 		assert.Equal(t, acknowledged(id), c.receive(t))
 	}
 	return c, s
+}
+
+// Streams stay for as long as their client likes, so they must not take the
+// places of requests that are answered.
+func TestSubscriptionsLeaveRoomForRequests(t *testing.T) {
+	s := newShelf()
+	c := launch(t, s.handle, Config{MaxInFlight: 1, OnStop: s.close})
+	for _, id := range []string{`1`, `2`} {
+		c.send(t, listenRequest(id))
+		assert.Equal(t, acknowledged(id), c.receive(t))
+	}
+	c.send(t, request(`3`))
+	assert.Equal(t, response(`3`), c.receive(t))
+	c.send(t, request(`1`))
+	assertError(t, c.receive(t), jsonrpc.CodeInvalidRequest, `1`)
+	c.send(t, cancelled(`1`))
+	assert.Equal(t, `1`, <-s.gone)
 }
 
 // assertBothEnd checks that rest is the end of both subscriptions: of each, the
