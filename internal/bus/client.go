@@ -162,6 +162,10 @@ func (c *Client) Workers(pool string) int {
 	return p.workers()
 }
 
+// MaxRequest is the size in bytes of the largest request that NATS takes, 0 as
+// long as that is not known.
+func (c *Client) MaxRequest() int64 { return max(0, c.conn.MaxPayload()-maxOverhead) }
+
 // Handle has req answered by a worker. The response is an error of its own if
 // there is no worker, no free slot in time, or no answer before the deadline.
 func (c *Client) Handle(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {

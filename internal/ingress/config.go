@@ -139,10 +139,11 @@ func (c config) subscriptions() subscription.Config {
 	return subscription.Config{MaxStreams: c.listeners, MaxPerPrincipal: c.listenersEach}
 }
 
-func (c config) transport() mcphttp.Config {
+func (c config) transport(maxRequest func() int64) mcphttp.Config {
 	return mcphttp.Config{
 		Pool:           c.Pool,
 		MaxBody:        int64(c.maxBody),
+		MaxRequest:     maxRequest,
 		AllowedHosts:   c.hosts,
 		AllowedOrigins: c.origins,
 	}

@@ -54,7 +54,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	transport, err := openTransport(ctx, cfg, service{hub.Middleware(client), hub.Close}, stdin, stdout, log)
+	transport, err := openTransport(ctx, cfg, service{hub.Middleware(client), hub.Close, client.MaxRequest}, stdin, stdout, log)
 	if err != nil {
 		return err
 	}

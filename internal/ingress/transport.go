@@ -24,10 +24,12 @@ type transport struct {
 }
 
 // A service is what a transport serves. stop is called when it takes no more
-// requests, and ends those that would not end by themselves.
+// requests, and ends those that would not end by themselves. maxRequest tells
+// the size of the largest request that the handler takes.
 type service struct {
 	mcp.Handler
-	stop func()
+	stop       func()
+	maxRequest func() int64
 }
 
 // openTransport takes what the transport needs, so that a taken port is an
@@ -40,7 +42,7 @@ func openTransport(ctx context.Context, cfg config, s service, stdin io.Reader, 
 			announce: func(w io.Writer) { fmt.Fprintln(w, "MCP on standard input and output, one message a line") },
 		}, nil
 	}
-	handler, err := mcphttp.New(s, cfg.transport(), log)
+	handler, err := mcphttp.New(s, cfg.transport(s.maxRequest), log)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -30,17 +31,31 @@ func release(buf *[]byte) {
 	}
 }
 
-var errTooLarge = errors.New("body larger than the limit")
+var (
+	errTooLarge = errors.New("body larger than the limit")
+	errNoMemory = errors.New("other bodies take all memory")
+)
+
+// maxBody is the size of the largest body that is of use now.
+func (h *Handler) maxBody() int64 {
+	if h.cfg.MaxRequest == nil {
+		return h.cfg.MaxBody
+	}
+	return min(h.cfg.MaxBody, cmp.Or(h.cfg.MaxRequest(), h.cfg.MaxBody))
+}
 
 // readBody appends the body of r to buf.
-func (h *Handler) readBody(r *http.Request, buf []byte) ([]byte, *refusal) {
-	if r.ContentLength > h.cfg.MaxBody {
-		return buf, refuseWith(mcp.MessageTooLarge("request", h.cfg.MaxBody))
+func (h *Handler) readBody(r *http.Request, buf []byte, claimed *claim) ([]byte, *refusal) {
+	limit := h.maxBody()
+	if r.ContentLength > limit {
+		return buf, refuseWith(mcp.MessageTooLarge("request", limit))
 	}
-	body, err := readAtMost(r.Body, buf, r.ContentLength, h.cfg.MaxBody)
+	body, err := readAtMost(r.Body, buf, r.ContentLength, limit, claimed)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return body, refuseWith(mcp.MessageTooLarge("request", h.cfg.MaxBody))
+		return body, refuseWith(mcp.MessageTooLarge("request", limit))
+	case errors.Is(err, errNoMemory):
+		return body, refuseWith(mcp.Overloaded(memoryRetry))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return body, refuse(http.StatusRequestTimeout, "the body took too long")
 	case err != nil:
@@ -52,10 +67,14 @@ func (h *Handler) readBody(r *http.Request, buf []byte) ([]byte, *refusal) {
 // readAtMost appends what r has to buf, which must be empty. It holds one byte
 // more than limit at most, and never much more than the client has sent: the
 // Content-Length, -1 if there is none, is a promise, and costs nothing to make.
-func readAtMost(r io.Reader, buf []byte, promised, limit int64) ([]byte, error) {
+func readAtMost(r io.Reader, buf []byte, promised, limit int64, claimed *claim) ([]byte, error) {
 	for {
 		if len(buf) == cap(buf) {
-			buf = enlarge(buf, promised, limit)
+			size := nextSize(cap(buf), promised, limit)
+			if !claimed.raise(size) {
+				return buf, errNoMemory
+			}
+			buf = append(make([]byte, 0, size), buf...)
 		}
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -70,8 +89,7 @@ func readAtMost(r io.Reader, buf []byte, promised, limit int64) ([]byte, error) 
 	}
 }
 
-func enlarge(buf []byte, promised, limit int64) []byte {
-	size := max(2*int64(cap(buf)), firstBuffer, min(trust*int64(cap(buf)), promised+1))
-	size = min(size, limit+1)
-	return append(make([]byte, 0, size), buf...)
+// nextSize is that of the buffer that follows one of size bytes.
+func nextSize(size int, promised, limit int64) int64 {
+	return min(max(2*int64(size), firstBuffer, min(trust*int64(size), promised+1)), limit+1)
 }

@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -89,15 +90,76 @@ func TestHugeBodyIsNotRead(t *testing.T) {
 
 // A buffer only grows with what has come, whatever the Content-Length says.
 func TestContentLengthBuysNoMemory(t *testing.T) {
-	buf, err := readAtMost(strings.NewReader(callEcho), nil, 1<<29, 1<<30)
+	claimed := newMemory(2 << 20).claim()
+	buf, err := readAtMost(strings.NewReader(callEcho), nil, 1<<29, 1<<30, &claimed)
 	require.NoError(t, err)
 	assert.Equal(t, callEcho, string(buf))
 	assert.LessOrEqual(t, cap(buf), firstBuffer)
 
 	body := &spaces{n: 1 << 20}
-	buf, err = readAtMost(body, nil, -1, 1<<20)
+	buf, err = readAtMost(body, nil, -1, 1<<20, &claimed)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, cap(buf), 1<<20+1+8<<10, "one more than the limit, and what the allocator rounds up")
+}
+
+// What the handler does not take is not read either.
+func TestLimitOfTheHandler(t *testing.T) {
+	for limit, want := range map[int64]string{0: `{"limitBytes":2000}`, 1000: `{"limitBytes":1000}`, 3000: `{"limitBytes":2000}`} {
+		h := newHandler(t, unreachable(t), Config{MaxBody: 2000, MaxRequest: func() int64 { return limit }})
+		body := &spaces{n: 2001}
+		r := post("/mcp", "")
+		r.Body, r.ContentLength = io.NopCloser(body), body.n
+		w := do(h, r)
+		assertError(t, w, http.StatusRequestEntityTooLarge, mcp.CodeMessageTooLarge, "")
+		assert.JSONEq(t, want, string(parse(t, w.Body.String()).Error.Data))
+		assert.Zero(t, body.read)
+	}
+}
+
+func TestBodiesAreBoundedTogether(t *testing.T) {
+	const limit = 600 << 10
+	h := newHandler(t, okay, Config{MaxBody: limit, MaxBodies: limit + 1})
+	large := callEcho + strings.Repeat(" ", limit-len(callEcho))
+	body, client := io.Pipe()
+	r := post("/rpc", "")
+	r.Body, r.ContentLength = body, -1
+	first := make(chan *httptest.ResponseRecorder)
+	go func() { first <- do(h, r) }()
+	_, err := io.WriteString(client, large) // and goes on
+	require.NoError(t, err)
+
+	w := do(h, post("/rpc", large))
+	assertError(t, w, http.StatusServiceUnavailable, mcp.CodeOverloaded, "")
+	assert.Equal(t, "1", w.Header().Get("Retry-After"))
+	assert.Equal(t, http.StatusOK, do(h, post("/rpc", callEcho)).Code, "there is always room for what is small")
+
+	require.NoError(t, client.Close())
+	assert.Equal(t, http.StatusOK, (<-first).Code)
+	assert.Equal(t, http.StatusOK, do(h, post("/rpc", large)).Code)
+	assert.True(t, h.memory.bodies.TryAcquire(limit+1), "nothing is left claimed")
+}
+
+// A body gives its memory back when it is parsed, not when it is answered.
+func TestParsedBodiesGiveTheirMemoryBack(t *testing.T) {
+	const limit = 600 << 10
+	var h *Handler
+	h = newHandler(t, func(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
+		assert.True(t, h.memory.bodies.TryAcquire(limit+1))
+		assert.True(t, h.memory.parsing.TryAcquire(maxParsing))
+		return okay(ctx, req, notify)
+	}, Config{MaxBody: limit, MaxBodies: limit + 1})
+	assert.Equal(t, http.StatusOK, do(h, post("/rpc", callEcho+strings.Repeat(" ", limit-len(callEcho)))).Code)
+}
+
+// A large body waits for others to be parsed, and not for longer than its client.
+func TestLargeBodiesAreParsedInTurn(t *testing.T) {
+	h := newHandler(t, unreachable(t), Config{})
+	require.True(t, h.memory.parsing.TryAcquire(maxParsing))
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	w := do(h, post("/rpc", callEcho+strings.Repeat(" ", 600<<10)).WithContext(ctx))
+	assertError(t, w, http.StatusServiceUnavailable, mcp.CodeOverloaded, "")
+	assert.True(t, h.memory.bodies.TryAcquire(64<<20), "nothing is left claimed")
 }
 
 func TestHugeBodyOverTheNetwork(t *testing.T) {

@@ -18,6 +18,17 @@ type Config struct {
 	// zero means 4 MiB.
 	MaxBody int64
 
+	// MaxRequest returns the size in bytes of the largest request that the
+	// handler takes now, if that may be less than MaxBody, so that larger ones
+	// need not be read; it is called for every request. A nil MaxRequest, and 0,
+	// stand for MaxBody.
+	MaxRequest func() int64
+
+	// MaxBodies is how many bytes of bodies may be held that are not parsed yet,
+	// not counting those of less than 256 KiB; zero means four times MaxBody, and
+	// 64 MiB at least. Further ones are refused until there is room again.
+	MaxBodies int64
+
 	// AllowedHosts are the values of the Host header that are served beside
 	// those of the loopback interface, as "host" for every port or as
 	// "host:port". "*" allows every host.
@@ -44,6 +55,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Pool = cmp.Or(c.Pool, "default")
 	c.MaxBody = cmp.Or(c.MaxBody, 4<<20)
+	c.MaxBodies = cmp.Or(c.MaxBodies, max(4*c.MaxBody, 64<<20))
 	c.KeepAlive = cmp.Or(c.KeepAlive, 15*time.Second)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, 30*time.Second)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
@@ -61,6 +73,7 @@ func (c Config) validate() error {
 	}
 	refuse(!isPoolName(c.Pool), "pool %q: a name has 1 to 64 letters, digits, '-' and '_'", c.Pool)
 	refuse(c.MaxBody < 0, "largest body of %d bytes: must be positive", c.MaxBody)
+	refuse(c.MaxBodies <= c.MaxBody, "bodies of %d bytes: must be more than the largest one", c.MaxBodies)
 	refuse(c.KeepAlive < 0, "keep-alive interval %v: must be positive", c.KeepAlive)
 	refuse(c.BodyTimeout < 0, "body timeout %v: must be positive", c.BodyTimeout)
 	refuse(c.WriteTimeout < 0, "write timeout %v: must be positive", c.WriteTimeout)

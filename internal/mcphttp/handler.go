@@ -34,6 +34,8 @@ type Handler struct {
 	cfg   Config
 	guard guard
 	log   *slog.Logger
+
+	memory memory
 }
 
 // New returns a Handler that has next answer requests. Its error lists all that
@@ -43,7 +45,7 @@ func New(next mcp.Handler, cfg Config, log *slog.Logger) (*Handler, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Handler{next: next, cfg: cfg, guard: newGuard(cfg), log: log}, nil
+	return &Handler{next: next, cfg: cfg, guard: newGuard(cfg), log: log, memory: newMemory(cfg.MaxBodies)}, nil
 }
 
 // ServeHTTP answers one POST.
@@ -65,11 +67,13 @@ func (h *Handler) serve(out *reply, r *http.Request) {
 		return
 	}
 	buf := buffers.Get().(*[]byte)
-	if *buf, no = h.readBody(r, (*buf)[:0]); no != nil {
+	claimed := h.memory.claim()
+	defer claimed.release()
+	if *buf, no = h.readBody(r, (*buf)[:0], &claimed); no != nil {
 		out.refuse("", no)
 	} else {
 		_ = out.control.SetReadDeadline(time.Time{}) // from here on a read only tells that the client is gone
-		h.answer(out, r, in, *buf)
+		h.answer(out, r, in, *buf, &claimed)
 	}
 	release(buf) // not deferred: after a panic something may still read it
 }
@@ -129,8 +133,8 @@ func (h *Handler) route(path string) (d door, ok bool) {
 
 // answer takes body, one JSON-RPC message, to the handler and its response to
 // the client.
-func (h *Handler) answer(out *reply, r *http.Request, in entry, body []byte) {
-	req, err := mcp.ParseRequest(body)
+func (h *Handler) answer(out *reply, r *http.Request, in entry, body []byte, claimed *claim) {
+	req, err := h.memory.parse(r.Context(), body, claimed)
 	if err != nil {
 		out.refuse(req.ID, refuseWith(err))
 		return

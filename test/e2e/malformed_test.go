@@ -85,8 +85,8 @@ func (zeros) Read(p []byte) (int, error) {
 
 // It does not run in parallel: it measures what the process allocates.
 func TestLargeBodiesCostLittle(t *testing.T) {
-	const size, limit, most = 100 << 20, 1 << 20, 32 << 20 // bytes
-	c, _ := startLocal(t, "-max-body", "1MiB")
+	const size, limit, most = 100 << 20, 512 << 10, 32 << 20 // bytes
+	c, _ := startLocal(t, "-max-body", "512KiB")
 	// The client cannot know how long a body of this type is, so it sends chunks
 	// unless it is told.
 	bodies := map[string]func(*http.Request){
