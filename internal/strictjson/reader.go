@@ -307,7 +307,8 @@ func (r *Reader) name() ([]byte, error) {
 }
 
 // objectNames tells which names an open object has had so far: those of
-// Reader.names from first on, and, in a large object, their keys in a map.
+// Reader.names from first on, or, in a large object, those whose keys are in a
+// map.
 type objectNames struct {
 	first  int
 	casing casing
@@ -318,7 +319,9 @@ func (r *Reader) unique(seen *objectNames, name []byte) {
 	if seen.has(r.names, name) && r.fault == nil {
 		r.fault = fmt.Errorf("%w: member %q occurs twice", ErrAmbiguous, shorten(name))
 	}
-	r.names = append(r.names, name)
+	if seen.many == nil {
+		r.names = append(r.names, name)
+	}
 }
 
 func (n *objectNames) has(names [][]byte, name []byte) bool {
