@@ -9,5 +9,5 @@ import (
 )
 
 func TestAllocsOfValidation(t *testing.T) {
-	assert.LessOrEqual(t, testing.AllocsPerRun(1000, validationOfACall(t)), 32.0)
+	assert.LessOrEqual(t, testing.AllocsPerRun(1000, validationOfACall(t)), 14.0)
 }
