@@ -16,6 +16,9 @@ const (
 	noWorkersPatience = time.Second
 	// outagePatience is how long requests wait for NATS to come back.
 	outagePatience = 5 * time.Second
+	// waitMargin is the part of the time that a request will have to wait by which
+	// it may be longer: nobody should wait for long in vain.
+	waitMargin = 3
 	// maxRetryAfter bounds what a refused client is told to wait.
 	maxRetryAfter = 30 * time.Second
 )
@@ -104,7 +107,7 @@ func (p *pool) enqueue(w *waiter, until time.Time, again bool) (*member, *jsonrp
 		p.queue.pushFront(w)
 		return nil, nil
 	}
-	if now.Add(p.expectedWait(w.principal, now)).After(until) {
+	if wait := p.expectedWait(w.principal, now); now.Add(wait + wait/waitMargin).After(until) {
 		return nil, mcp.Overloaded(p.retryAfter(w.principal, now))
 	}
 	shed, ok := p.queue.push(w)

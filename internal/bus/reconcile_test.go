@@ -235,3 +235,25 @@ func TestSecondRunDoesNotRepeatProgress(t *testing.T) {
 	assert.Zero(t, receive(t, response).Code)
 	assert.Empty(t, notified)
 }
+
+// TestSilentWorkerIsNotChosen holds that what comes after a worker has left a ping
+// unanswered goes to others, although it still seems to have the most free slots.
+func TestSilentWorkerIsNotChosen(t *testing.T) {
+	t.Parallel()
+	s := bustest.StartServer(t)
+	dead := startDeadWorker(t, s)
+	c := openClient(t, s, bus.ClientConfig{})
+	dead.advertise(t)
+	knows(t, c, 1)
+	lost := handle(t, c, request(t, 1, "echo"))
+	receive(t, dead.calls)
+	var ran ledger
+	startWorkerWith(t, bustest.Connect(t, s), bus.ConsumerConfig{Address: address, Repeatable: repeatable}, ran.handle)
+	require.Eventually(t, func() bool { return c.Workers(address.Pool) == 1 }, bustest.Patience, time.Millisecond)
+	for i := range 10 {
+		assert.Zero(t, c.Handle(t.Context(), request(t, i+2, "pay"), noNotifications(t)).Code)
+	}
+	assert.Empty(t, dead.calls)
+	assert.Zero(t, receive(t, lost).Code)
+	ran.requireOnce(t, 11)
+}

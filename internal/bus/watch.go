@@ -25,6 +25,9 @@ const (
 	// goneAfter is how long NATS may have no subscription of a worker before that
 	// counts as its end: one that reconnects looks the same for a moment.
 	goneAfter = 250 * time.Millisecond
+	// doubtAfter is how long a worker may leave a ping unanswered until it is not
+	// chosen any more; its next advert ends that.
+	doubtAfter = 300 * time.Millisecond
 	// frozenAfter is how long a worker may answer nothing at all.
 	frozenAfter = 3 * time.Second
 	// settledAfter is how long this process must have been connected to judge a
@@ -56,12 +59,20 @@ func (s *signs) missed(now time.Time) {
 	}
 }
 
+// silent is for how long a ping has been unanswered.
+func (s *signs) silent(now time.Time) time.Duration {
+	if s.pinged.IsZero() {
+		return 0
+	}
+	return now.Sub(s.pinged)
+}
+
 // dead tells that the worker is lost, and why, or nothing.
 func (s *signs) dead(now time.Time) (why string) {
 	switch {
 	case !s.missing.IsZero() && now.Sub(s.missing) >= goneAfter:
 		return "NATS has no subscription of it"
-	case !s.pinged.IsZero() && now.Sub(s.pinged) >= frozenAfter:
+	case s.silent(now) >= frozenAfter:
 		return "it answers nothing"
 	}
 	return ""
@@ -157,6 +168,9 @@ func (p *pool) examine(m *member, now time.Time, lasting time.Duration, n int) (
 	if why = m.signs.dead(now); why != "" && settled {
 		p.roster.drop(m)
 		return false, why
+	}
+	if m.signs.silent(now) >= doubtAfter {
+		p.roster.unrank(m)
 	}
 	if now.Before(m.signs.nextPing) {
 		return false, ""

@@ -10,7 +10,7 @@ func crashes() []scenario {
 	return []scenario{{
 		name:     "kill -9 of a worker",
 		fault:    killWorkers,
-		promises: []promise{failsOnlyWith(outcomeUnknown), failsOnlyIfStarted, repeatablesSucceed, caughtWithin(500 * time.Millisecond)},
+		promises: []promise{failsOnlyWith(outcomeUnknown), repeatablesSucceed, caughtWithin(500 * time.Millisecond)},
 	}, {
 		name:     "kill -9 of an ingress",
 		fault:    killIngresses,

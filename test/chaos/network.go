@@ -23,7 +23,7 @@ func networks() []scenario {
 		name:     "a worker cut off",
 		layout:   proxied,
 		fault:    func(ctx context.Context, r *run) error { return cutOff(ctx, r.workers[0], aLongTime) },
-		promises: []promise{failsOnlyWith(outcomeUnknown), failsOnlyIfStarted, repeatablesSucceed, within(4 * time.Second)},
+		promises: []promise{failsOnlyWith(outcomeUnknown), repeatablesSucceed, within(4 * time.Second)},
 	}, {
 		name:     "an ingress cut off",
 		layout:   proxied,

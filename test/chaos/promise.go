@@ -74,11 +74,6 @@ func notWith(allowed []outcome) string {
 	return fmt.Sprintf("otherwise than with %v", allowed)
 }
 
-// failsOnlyIfStarted: what no worker has started succeeds.
-func failsOnlyIfStarted(e *evidence) error {
-	return none(e.where(func(c *call) bool { return c.failed() && len(e.of(c, journal.Started)) == 0 }), "failed and had not been started")
-}
-
 // repeatablesSucceed: calls of a tool that may run twice do not fail.
 func repeatablesSucceed(e *evidence) error {
 	return none(e.where(func(c *call) bool { return c.failed() && c.repeatable() }), "failed and could have been sent again")
