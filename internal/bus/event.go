@@ -41,6 +41,8 @@ func eventTopic(e mcp.Event) string {
 		return "prompts"
 	case mcp.NotificationResourcesListChanged:
 		return "resources"
+	case mcp.NotificationTasks:
+		return "task"
 	}
 	return "resource"
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"math"
 	"sync"
 
@@ -26,7 +27,7 @@ type Call struct {
 
 // NewCall returns the call for req. notify takes its notifications.
 func NewCall(req *Request, notify NotifyFunc) (*Call, *jsonrpc.Error) {
-	inputs, err := parseInputResponses(req.Params.InputResponses)
+	inputs, err := ParseInputResponses(req.Params.InputResponses)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,8 @@ func NewCall(req *Request, notify NotifyFunc) (*Call, *jsonrpc.Error) {
 
 // Progress tells the client how far the work is. total is 0 when unknown, and
 // message may be empty. A value that is not above the last one is dropped, as
-// is every call when the client gave no progress token or has its response.
+// is every call when the client gave no progress token or has its response. In
+// a task it becomes the status message.
 //
 // Spec: MCP 2026-07-28, Progress.
 func (c *Call) Progress(done, total float64, message string) { c.progress.report(done, total, message) }
@@ -62,6 +64,13 @@ func (c *Call) Publish(e Event) {
 	}
 }
 
+// Detach stops all further notifications, as the call has become a task: from now
+// on report takes its progress.
+func (c *Call) Detach(report func(message string)) {
+	c.progress.divert(report)
+	c.logs.end()
+}
+
 // End stops all further notifications. The dispatcher calls it before it sends
 // the response.
 func (c *Call) End() {
@@ -73,18 +82,24 @@ type progress struct {
 	token  jsontext.Value
 	notify NotifyFunc
 
-	mu   sync.Mutex // guards what follows, and keeps notifications in order
-	last float64
-	over bool
+	mu       sync.Mutex // guards what follows, and keeps notifications in order
+	last     float64
+	over     bool
+	diverted func(message string) // takes it instead of notify, in a task
 }
 
 func (p *progress) report(done, total float64, message string) {
-	if p.token == nil || p.notify == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over || done <= p.last {
+		return
+	}
+	if p.diverted != nil {
+		p.last = done
+		p.diverted(progressMessage(done, total, message))
+		return
+	}
+	if p.token == nil || p.notify == nil {
 		return
 	}
 	params, err := jsonrpc.Marshal(progressParams{Token: p.token, Progress: done, Total: total, Message: message})
@@ -93,6 +108,23 @@ func (p *progress) report(done, total float64, message string) {
 	}
 	p.last = done
 	p.notify(jsonrpc.AppendNotification(nil, NotificationProgress, params))
+}
+
+// progressMessage says in words what a progress notification says.
+func progressMessage(done, total float64, message string) string {
+	switch {
+	case message != "":
+		return message
+	case total > 0:
+		return fmt.Sprintf("%g of %g", done, total)
+	}
+	return fmt.Sprintf("%g done", done)
+}
+
+func (p *progress) divert(report func(message string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.diverted = report
 }
 
 func (p *progress) end() {

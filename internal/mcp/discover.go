@@ -20,6 +20,7 @@ type ServerCapabilities struct {
 	Prompts     *ListCapability      `json:"prompts,omitzero"`
 	Completions *struct{}            `json:"completions,omitzero"`
 	Logging     *struct{}            `json:"logging,omitzero"`
+	Extensions  map[string]struct{}  `json:"extensions,omitempty"` // without settings, which none of ours has
 }
 
 // A ListCapability says what a server can do with the list of its tools, or of

@@ -2,14 +2,15 @@ package mcp
 
 import "github.com/mcpyard/mcpyard/internal/jsonrpc"
 
-// An Event is a change that clients may listen for: of a list, or of what one
-// resource holds. Equal events say the same thing, so that one which has not
+// An Event is a change that clients may listen for: of a list, of what one
+// resource holds, or of the state of a task. Equal events say the same thing, so that one which has not
 // been sent yet stands for those after it. Events are comparable.
 //
 // Spec: MCP 2026-07-28, Subscriptions.
 type Event struct {
 	Method string // of the notification that tells of it
-	URI    string // of the resource; empty when it is about a list
+	URI    string // of the resource; empty when it is about something else
+	TaskID string // of the task; empty when it is about something else
 }
 
 // ToolsListChanged says that tools have come, gone or changed.
@@ -25,6 +26,12 @@ func ResourcesListChanged() Event { return Event{Method: NotificationResourcesLi
 // before, which may be that there is no such resource any more.
 func ResourceUpdated(uri string) Event { return Event{Method: NotificationResourceUpdated, URI: uri} }
 
+// TaskChanged says that the state of a task is another than before. It does not
+// say which: whoever may see the task asks for it.
+//
+// Spec: Tasks extension, Task Status Notifications.
+func TaskChanged(id string) Event { return Event{Method: NotificationTasks, TaskID: id} }
+
 // ParseEvent reads what Event.Notification has made. ok is false for anything
 // that tells of no event of this revision.
 func ParseEvent(notification []byte) (e Event, ok bool) {
@@ -38,6 +45,9 @@ func ParseEvent(notification []byte) (e Event, ok bool) {
 	case NotificationResourceUpdated:
 		uri, ok := Text(n.Params.URI)
 		return ResourceUpdated(uri), ok && uri != ""
+	case NotificationTasks:
+		id, ok := Text(n.Params.TaskID)
+		return TaskChanged(id), ok && id != ""
 	}
 	return Event{}, false
 }
@@ -52,7 +62,8 @@ func (e Event) ForSubscriptions() SubscriptionNotification {
 
 func (e Event) params() []byte {
 	params, _ := jsonrpc.Marshal(struct { // a string always has a JSON form
-		URI string `json:"uri,omitzero"`
-	}{e.URI})
+		URI    string `json:"uri,omitzero"`
+		TaskID string `json:"taskId,omitzero"`
+	}{e.URI, e.TaskID})
 	return params
 }

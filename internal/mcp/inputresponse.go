@@ -15,7 +15,9 @@ import (
 // be ignored, and missing ones asked for again.
 type InputResponses map[string]jsontext.Value
 
-func parseInputResponses(raw jsontext.Value) (InputResponses, *jsonrpc.Error) {
+// ParseInputResponses reads the member inputResponses of a request; nil if it is
+// absent.
+func ParseInputResponses(raw jsontext.Value) (InputResponses, *jsonrpc.Error) {
 	if IsAbsent(raw) {
 		return nil, nil
 	}

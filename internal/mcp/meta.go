@@ -127,6 +127,7 @@ type ClientCapabilities struct {
 	Sampling        bool
 	SamplingTools   bool
 	Roots           bool
+	Tasks           bool // the tasks extension
 }
 
 func (c *ClientCapabilities) read(r *strictjson.Reader) (ok bool, err error) {
@@ -141,7 +142,9 @@ func (c *ClientCapabilities) read(r *strictjson.Reader) (ok bool, err error) {
 		case "roots":
 			declared, err = readDeclared(r)
 			c.Roots = declared
-		case "extensions", "experimental":
+		case "extensions":
+			declared, err = c.readExtensions(r)
+		case "experimental":
 			declared, err = readDeclared(r)
 		default:
 			declared = true
@@ -191,6 +194,20 @@ func (c *ClientCapabilities) readSampling(r *strictjson.Reader) (ok bool, err er
 	})
 	c.Sampling = ok && isObject
 	return c.Sampling, err
+}
+
+func (c *ClientCapabilities) readExtensions(r *strictjson.Reader) (ok bool, err error) {
+	ok = true
+	isObject, err := r.Object(func(name []byte) (err error) {
+		if string(name) != ExtensionTasks {
+			_, err = r.Value()
+			return err
+		}
+		ok, err = readDeclared(r)
+		c.Tasks = ok
+		return err
+	})
+	return ok && isObject, err
 }
 
 // readDeclared reads a capability's settings: any object declares it.

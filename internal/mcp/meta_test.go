@@ -102,6 +102,7 @@ func TestCapabilities(t *testing.T) {
 		`{"sampling":{"context":{"tools":true}}}`: {Sampling: true},
 		`{"roots":{"listChanged":true}}`:          {Roots: true},
 		`{"extensions":{"com.example/x":{}},"experimental":{"y":{}},"unknown":7}`: {},
+		`{"extensions":{"io.modelcontextprotocol/tasks":{"later":1}}}`:            {Tasks: true},
 		`{"elicitation":{},"sampling":{},"roots":{}}`:                             {ElicitationForm: true, Sampling: true, Roots: true},
 	} {
 		req := parseMeta(t, `{`+versionMember+`,"io.modelcontextprotocol/clientCapabilities":`+declared+`}`)
@@ -117,6 +118,7 @@ func TestCapabilitiesOfTheWrongShape(t *testing.T) {
 		`{"elicitation":null}`, `{"elicitation":true}`, `{"elicitation":[]}`, `{"sampling":null}`, `{"sampling":"yes"}`, `{"roots":true}`,
 		`{"roots":[]}`, `{"extensions":[]}`, `{"experimental":1}`, `{"elicitation":{"form":false}}`, `{"elicitation":{"url":null}}`,
 		`{"sampling":{"tools":false}}`, `{"sampling":{"tools":[]}}`,
+		`{"extensions":{"io.modelcontextprotocol/tasks":null}}`, `{"extensions":{"io.modelcontextprotocol/tasks":true}}`,
 	} {
 		req := parseMeta(t, `{`+versionMember+`,"io.modelcontextprotocol/clientCapabilities":`+declared+`}`)
 		err := req.ValidateMeta()

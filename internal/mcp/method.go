@@ -20,6 +20,9 @@ const (
 	MethodPromptsGet            = "prompts/get"
 	MethodComplete              = "completion/complete"
 	MethodListen                = "subscriptions/listen"
+	MethodTasksGet              = "tasks/get"
+	MethodTasksUpdate           = "tasks/update"
+	MethodTasksCancel           = "tasks/cancel"
 )
 
 // MethodInitialize opened a session in revisions up to 2025-11-25.
@@ -35,6 +38,7 @@ const (
 	NotificationPromptsListChanged   = "notifications/prompts/list_changed"
 	NotificationResourcesListChanged = "notifications/resources/list_changed"
 	NotificationResourceUpdated      = "notifications/resources/updated"
+	NotificationTasks                = "notifications/tasks"
 )
 
 // MethodNotFound is the error for a method that the server does not have. For

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/mcpyard/mcpyard/internal/jsonrpc"
 )
 
@@ -54,6 +56,30 @@ func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities)
 	if len(e.Requests) == 0 && e.State == "" {
 		return nil, errors.New("a handler asked for input, but has neither requests nor a state")
 	}
+	requests, err := e.strictRequests(capabilities)
+	if err != nil {
+		return nil, err
+	}
+	return strictInputRequired{Requests: requests, State: e.State}, nil
+}
+
+// Encoded returns the requests by their ids, for a task to keep until the client
+// asks for them. The errors are those of Result.
+func (e *InputRequired) Encoded(capabilities ClientCapabilities) (map[string]jsontext.Value, error) {
+	requests, err := e.strictRequests(capabilities)
+	if err != nil {
+		return nil, err
+	}
+	encoded := make(map[string]jsontext.Value, len(requests))
+	for id, r := range requests {
+		if encoded[id], err = jsonrpc.Marshal(r); err != nil {
+			return nil, fmt.Errorf("encode the input request %s: %w", shorten(id), err)
+		}
+	}
+	return encoded, nil
+}
+
+func (e *InputRequired) strictRequests(capabilities ClientCapabilities) (map[string]strictInputRequest, error) {
 	missing := requirements{}
 	requests := make(map[string]strictInputRequest, len(e.Requests))
 	for _, r := range e.Requests {
@@ -69,7 +95,7 @@ func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities)
 	if len(missing) > 0 {
 		return nil, missing.err()
 	}
-	return strictInputRequired{Requests: requests, State: e.State}, nil
+	return requests, nil
 }
 
 type contractInputRequired struct {

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcpyard/mcpyard/internal/jsonrpc"
@@ -63,6 +65,7 @@ type Params struct {
 	Argument       jsontext.Value
 	Context        jsontext.Value
 	Notifications  jsontext.Value // the filter of subscriptions/listen
+	TaskID         jsontext.Value // of the methods of the tasks extension
 }
 
 // ParseRequest reads raw, which must not change while the request is in use. On
@@ -80,15 +83,26 @@ func ParseRequest(raw []byte) (*Request, *jsonrpc.Error) {
 // IsNotification tells whether the client expects no response.
 func (r *Request) IsNotification() bool { return r.ID == "" }
 
-// Target is the name of the tool or prompt, or the URI of the resource, that
-// the request is about; ok is false when its method names none, or params has
-// no such string.
+// Clone returns a copy of r that stays as it is when the memory of r is used for
+// something else.
+func (r *Request) Clone() *Request {
+	c, _ := ParseRequest(slices.Clone(r.Raw)) // as it was before
+	c.Profile, c.Pool, c.Principal = r.Profile, r.Pool, r.Principal
+	c.Mirrored, c.ParamHeaders = r.Mirrored, r.ParamHeaders
+	return c
+}
+
+// Target is the name of the tool or prompt, the URI of the resource or the id of
+// the task that the request is about; ok is false when its method names none, or
+// params has no such string.
 func (r *Request) Target() (target string, ok bool) {
 	switch r.Method {
 	case MethodToolsCall, MethodPromptsGet:
 		return Text(r.Params.Name)
 	case MethodResourcesRead:
 		return Text(r.Params.URI)
+	case MethodTasksGet, MethodTasksUpdate, MethodTasksCancel:
+		return Text(r.Params.TaskID)
 	}
 	return "", false
 }
@@ -117,6 +131,8 @@ func (r *Request) readParam(name []byte, reader *strictjson.Reader) (err error) 
 		r.Params.Argument, err = reader.Value()
 	case "context":
 		r.Params.Context, err = reader.Value()
+	case "taskId":
+		r.Params.TaskID, err = reader.Value()
 	case "_meta":
 		err = r.Meta.read(reader)
 	default:

@@ -14,8 +14,11 @@ import (
 const MetaSubscriptionID = "io.modelcontextprotocol/subscriptionId"
 
 // MaxResourceSubscriptions is the most resources that one subscription may be
-// about.
-const MaxResourceSubscriptions = 256
+// about, and MaxTaskSubscriptions the most tasks.
+const (
+	MaxResourceSubscriptions = 256
+	MaxTaskSubscriptions     = 256
+)
 
 // A SubscriptionFilter says which events a subscription is about.
 //
@@ -25,6 +28,7 @@ type SubscriptionFilter struct {
 	PromptsListChanged    bool     `json:"promptsListChanged,omitzero"`
 	ResourcesListChanged  bool     `json:"resourcesListChanged,omitzero"`
 	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"` // URIs, each once
+	TaskIDs               []string `json:"taskIds,omitempty"`               // each once
 }
 
 // ParseSubscriptionFilter reads the member notifications of a request to listen
@@ -48,35 +52,48 @@ func ParseSubscriptionFilter(raw jsontext.Value) (SubscriptionFilter, *jsonrpc.E
 			return SubscriptionFilter{}, InvalidParams("notifications.%s must be a boolean", flag.name)
 		}
 	}
-	uris, err := parseSubscribedURIs(members["resourceSubscriptions"])
-	f.ResourceSubscriptions = uris
-	return f, err
+	for _, list := range []struct {
+		name, of string
+		most     int
+		into     *[]string
+	}{
+		{"resourceSubscriptions", "URIs", MaxResourceSubscriptions, &f.ResourceSubscriptions},
+		{"taskIds", "ids", MaxTaskSubscriptions, &f.TaskIDs},
+	} {
+		texts, err := parseTexts(list.name, list.of, list.most, members[list.name])
+		if err != nil {
+			return SubscriptionFilter{}, err
+		}
+		*list.into = texts
+	}
+	return f, nil
 }
 
-func parseSubscribedURIs(raw jsontext.Value) ([]string, *jsonrpc.Error) {
+// parseTexts reads a list in a filter, of which it returns each element once.
+func parseTexts(name, of string, most int, raw jsontext.Value) ([]string, *jsonrpc.Error) {
 	var elements []jsontext.Value
 	switch {
 	case IsAbsent(raw):
 		return nil, nil
 	case json.Unmarshal(raw, &elements) != nil:
-		return nil, InvalidParams("notifications.resourceSubscriptions must be a list of URIs")
-	case len(elements) > MaxResourceSubscriptions:
-		return nil, InvalidParams("notifications.resourceSubscriptions has %d URIs, at most %d are allowed", len(elements), MaxResourceSubscriptions)
+		return nil, InvalidParams("notifications.%s must be a list of %s", name, of)
+	case len(elements) > most:
+		return nil, InvalidParams("notifications.%s has %d %s, at most %d are allowed", name, len(elements), of, most)
 	}
-	uris := make([]string, 0, len(elements))
+	texts := make([]string, 0, len(elements))
 	for _, element := range elements {
-		uri, ok := Text(element)
-		if !ok || uri == "" {
-			return nil, InvalidParams("notifications.resourceSubscriptions must be a list of URIs")
+		text, ok := Text(element)
+		if !ok || text == "" {
+			return nil, InvalidParams("notifications.%s must be a list of %s", name, of)
 		}
-		uris = append(uris, uri)
+		texts = append(texts, text)
 	}
-	slices.Sort(uris)
-	return slices.Compact(uris), nil
+	slices.Sort(texts)
+	return slices.Compact(texts), nil
 }
 
 // Honoured is the part of f that a server with those capabilities sends events
-// for.
+// for. Which of the tasks it does for is not its to say.
 func (f SubscriptionFilter) Honoured(c ServerCapabilities) SubscriptionFilter {
 	f.ToolsListChanged = f.ToolsListChanged && c.Tools != nil && c.Tools.ListChanged
 	f.PromptsListChanged = f.PromptsListChanged && c.Prompts != nil && c.Prompts.ListChanged
@@ -84,12 +101,15 @@ func (f SubscriptionFilter) Honoured(c ServerCapabilities) SubscriptionFilter {
 	if c.Resources == nil || !c.Resources.Subscribe {
 		f.ResourceSubscriptions = nil
 	}
+	if _, has := c.Extensions[ExtensionTasks]; !has {
+		f.TaskIDs = nil
+	}
 	return f
 }
 
 // Events returns all events that f selects, each once.
 func (f SubscriptionFilter) Events() []Event {
-	events := make([]Event, 0, 3+len(f.ResourceSubscriptions))
+	events := make([]Event, 0, 3+len(f.ResourceSubscriptions)+len(f.TaskIDs))
 	if f.ToolsListChanged {
 		events = append(events, ToolsListChanged())
 	}
@@ -101,6 +121,9 @@ func (f SubscriptionFilter) Events() []Event {
 	}
 	for _, uri := range f.ResourceSubscriptions {
 		events = append(events, ResourceUpdated(uri))
+	}
+	for _, id := range f.TaskIDs {
+		events = append(events, TaskChanged(id))
 	}
 	return events
 }

@@ -47,6 +47,7 @@ func TestParseSubscriptionFilterRefuses(t *testing.T) {
 		``, `null`, `[]`, `"toolsListChanged"`, `true`,
 		`{"toolsListChanged":1}`, `{"promptsListChanged":"true"}`, `{"resourcesListChanged":{}}`,
 		`{"resourceSubscriptions":"a:1"}`, `{"resourceSubscriptions":{"a:1":true}}`, `{"resourceSubscriptions":true}`,
+		`{"taskIds":"t"}`, `{"taskIds":[7]}`, `{"taskIds":[""]}`,
 		`{"resourceSubscriptions":["a:1",2]}`, `{"resourceSubscriptions":[null]}`, `{"resourceSubscriptions":[""]}`,
 		uris(mcp.MaxResourceSubscriptions + 1),
 	} {
@@ -62,7 +63,9 @@ func TestParseSubscriptionFilterRefuses(t *testing.T) {
 func TestHonoured(t *testing.T) {
 	all := mcp.SubscriptionFilter{
 		ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"a:1"},
+		TaskIDs: []string{"t"},
 	}
+	tasks := map[string]struct{}{mcp.ExtensionTasks: {}}
 	list := &mcp.ListCapability{ListChanged: true}
 	tests := []struct {
 		name string
@@ -79,7 +82,10 @@ func TestHonoured(t *testing.T) {
 			mcp.SubscriptionFilter{ResourcesListChanged: true}},
 		{"resources", mcp.ServerCapabilities{Resources: &mcp.ResourcesCapability{Subscribe: true}},
 			mcp.SubscriptionFilter{ResourceSubscriptions: []string{"a:1"}}},
-		{"all", mcp.ServerCapabilities{Tools: list, Prompts: list, Resources: &mcp.ResourcesCapability{Subscribe: true, ListChanged: true}}, all},
+		{"tasks", mcp.ServerCapabilities{Extensions: tasks}, mcp.SubscriptionFilter{TaskIDs: []string{"t"}}},
+		{"all", mcp.ServerCapabilities{
+			Tools: list, Prompts: list, Resources: &mcp.ResourcesCapability{Subscribe: true, ListChanged: true}, Extensions: tasks,
+		}, all},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -93,8 +99,10 @@ func TestFilterEvents(t *testing.T) {
 	assert.Empty(t, mcp.SubscriptionFilter{}.Events())
 	assert.Equal(t, []mcp.Event{
 		mcp.ToolsListChanged(), mcp.PromptsListChanged(), mcp.ResourcesListChanged(), mcp.ResourceUpdated("a:1"), mcp.ResourceUpdated("b:1"),
+		mcp.TaskChanged("t"),
 	}, mcp.SubscriptionFilter{
 		ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"a:1", "b:1"},
+		TaskIDs: []string{"t"},
 	}.Events())
 }
 
@@ -149,7 +157,7 @@ func TestSubscriptionMessages(t *testing.T) {
 
 func TestParseEvent(t *testing.T) {
 	for _, e := range []mcp.Event{
-		mcp.ToolsListChanged(), mcp.PromptsListChanged(), mcp.ResourcesListChanged(), mcp.ResourceUpdated(`a:"1"`),
+		mcp.ToolsListChanged(), mcp.PromptsListChanged(), mcp.ResourcesListChanged(), mcp.ResourceUpdated(`a:"1"`), mcp.TaskChanged("t"),
 	} {
 		got, ok := mcp.ParseEvent(e.Notification())
 		assert.True(t, ok)
@@ -165,6 +173,7 @@ func TestParseEvent(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/resources/updated"}`,
 		`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":7}}`,
 		`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":""}}`,
+		`{"jsonrpc":"2.0","method":"notifications/tasks","params":{"taskId":""}}`,
 	} {
 		_, ok := mcp.ParseEvent([]byte(notification))
 		assert.False(t, ok, notification)

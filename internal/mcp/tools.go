@@ -48,9 +48,15 @@ type ToolCall struct {
 // *jsonrpc.Error is answered as it is, and any other error is shown to the
 // model, as is a panic. Run must return soon after ctx ends; it is called
 // concurrently.
+//
+// Task says whether calls become tasks; the zero value is that they never do. Run
+// is the same function either way. In a task, an *InputRequired error makes the
+// task wait for the client and Run is called again with the answers, perhaps by
+// another process; progress becomes the task's status message.
 type ServerTool struct {
 	Tool
-	Run func(ctx context.Context, call *ToolCall) (any, error)
+	Task TaskPolicy
+	Run  func(ctx context.Context, call *ToolCall) (any, error)
 }
 
 // A ToolResult is an output of several blocks, or one that failed with more

@@ -100,7 +100,7 @@ func (h *Hub) Publish(pool string, e mcp.Event) {
 	if len(streams) == 0 {
 		return
 	}
-	u := &update{event: e, notification: e.ForSubscriptions()}
+	u := newUpdate(e)
 	for s := range streams {
 		s.push(u)
 	}
@@ -113,7 +113,7 @@ func (h *Hub) PublishAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for t, streams := range h.topics {
-		u := &update{event: t.event, notification: t.event.ForSubscriptions()}
+		u := newUpdate(t.event)
 		for s := range streams {
 			s.push(u)
 		}
@@ -158,13 +158,13 @@ func (h *Hub) listen(ctx context.Context, next mcp.Handler, req *mcp.Request, no
 		h.log.ErrorContext(ctx, "answer to a request to listen cannot be read", slog.String("pool", req.Pool))
 		return mcp.ErrorResponse(req.ID, mcp.InternalError())
 	}
-	return h.serve(ctx, req, honoured, server, notify)
+	return h.serve(ctx, next, req, honoured, server, notify)
 }
 
 // serve sends a stream its messages until its end. The stream is in its place
 // before it is acknowledged, so that no event is lost which happens after that.
 func (h *Hub) serve(
-	ctx context.Context, req *mcp.Request, honoured mcp.SubscriptionFilter, server jsontext.Value, notify mcp.NotifyFunc,
+	ctx context.Context, next mcp.Handler, req *mcp.Request, honoured mcp.SubscriptionFilter, server jsontext.Value, notify mcp.NotifyFunc,
 ) *mcp.Response {
 	s := newStream()
 	events := honoured.Events()
@@ -172,6 +172,9 @@ func (h *Hub) serve(
 	defer h.leave(s, req.Pool, events)
 
 	notify(mcp.SubscriptionAcknowledged(honoured).For(req.ID))
+	for _, id := range honoured.TaskIDs { // what has become of them meanwhile
+		s.push(&update{event: mcp.TaskChanged(id)})
+	}
 	for open := true; open; {
 		select {
 		case <-s.wake:
@@ -181,10 +184,22 @@ func (h *Hub) serve(
 			return gone(ctx, req.ID)
 		}
 		for _, u := range s.take() {
-			notify(u.notification.For(req.ID))
+			if n, ok := current(ctx, next, req, u); ok {
+				notify(n.For(req.ID))
+			}
 		}
 	}
 	return mcp.SubscriptionEnded(req.ID, server)
+}
+
+// current is the notification that tells of u. The state of a task is whatever it
+// is now, and may be seen by this client: it is asked for in the client's name.
+func current(ctx context.Context, next mcp.Handler, req *mcp.Request, u *update) (mcp.SubscriptionNotification, bool) {
+	if u.event.Method != mcp.NotificationTasks {
+		return u.notification, true
+	}
+	res := next.Handle(ctx, mcp.TaskRequest(req, u.event.TaskID), func([]byte) {})
+	return mcp.TaskNotification(res.Body)
 }
 
 // gone is the response to a request whose context has ended.

@@ -7,10 +7,19 @@ import (
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
-// An update is an event, encoded once for all streams.
+// An update is an event, encoded once for all streams. That of a task is not: what
+// it says is found out for each.
 type update struct {
 	event        mcp.Event
 	notification mcp.SubscriptionNotification
+}
+
+func newUpdate(e mcp.Event) *update {
+	u := &update{event: e}
+	if e.Method != mcp.NotificationTasks {
+		u.notification = e.ForSubscriptions()
+	}
+	return u
 }
 
 // A stream has what its client has not been sent yet. Events are pushed by

@@ -18,6 +18,17 @@ import (
 //go:embed schema.json
 var schema []byte
 
+//go:embed tasks.json
+var tasksSchema []byte
+
+// tasksDefinitions are the results and notifications of the tasks extension.
+var tasksDefinitions = map[string]string{
+	"tasks/get":           "GetTaskResult",
+	"tasks/update":        "UpdateTaskResult",
+	"tasks/cancel":        "CancelTaskResult",
+	"notifications/tasks": "TaskStatusNotification",
+}
+
 // definitions are the responses and notifications by what they answer or are.
 var definitions = map[string]string{
 	"server/discover":          "DiscoverResultResponse",
@@ -70,6 +81,9 @@ func Validate(method string, message []byte) error {
 	if err := json.Unmarshal(message, &m); err != nil {
 		return err
 	}
+	if of, part := ofTasks(method, value); of != "" {
+		return validate("tasks.json#/$defs/"+of, part)
+	}
 	name := "JSONRPCErrorResponse"
 	switch {
 	case m.Method != nil:
@@ -82,11 +96,33 @@ func Validate(method string, message []byte) error {
 	if name == "" {
 		return fmt.Errorf("a server does not send this in answer to %s", method)
 	}
-	definition, err := compiled().Compile("schema.json#/$defs/" + name)
+	return validate("schema.json#/$defs/"+name, value)
+}
+
+// ofTasks names the definition of the extension that a message, or the part of it
+// which is returned, has to conform to; none if it is not the extension's. The
+// extension defines no responses, only results.
+func ofTasks(method string, message any) (definition string, part any) {
+	m, _ := message.(map[string]any)
+	if notification, ok := m["method"].(string); ok {
+		return tasksDefinitions[notification], message
+	}
+	result, ok := m["result"].(map[string]any)
+	switch {
+	case !ok:
+		return "", nil
+	case method == "tools/call" && result["resultType"] == "task":
+		return "CreateTaskResult", result
+	}
+	return tasksDefinitions[method], result
+}
+
+func validate(definition string, value any) error {
+	s, err := compiled().Compile(definition)
 	if err != nil {
 		return err
 	}
-	return definition.Validate(value)
+	return s.Validate(value)
 }
 
 // isReserved tells whether a code is of the range in which a server may emit
@@ -98,13 +134,16 @@ func isReserved(code int) bool { return -32099 <= code && code <= -32000 }
 
 // compiled returns the compiler that has the schema; it caches definitions.
 var compiled = sync.OnceValue(func() *lockedCompiler {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		panic(err) // the file is part of this program
-	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", value); err != nil {
-		panic(err)
+	for name, text := range map[string][]byte{"schema.json": schema, "tasks.json": tasksSchema} {
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err == nil {
+			delete(value.(map[string]any), "$id") // it is found by its name here
+			err = c.AddResource(name, value)
+		}
+		if err != nil {
+			panic(err) // the file is part of this program
+		}
 	}
 	return &lockedCompiler{compiler: c}
 })
