@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ const (
 // A ConsumerConfig says how a worker takes requests.
 type ConsumerConfig struct {
 	Address
+	ID        string        // names this incarnation of the worker; empty for a new one
 	Slots     int           // requests that run at once; 0 means 64
 	Grace     time.Duration // for what is in flight when the worker stops; 0 means 30 s
 	Version   string        // the program's, SemVer
@@ -50,7 +52,7 @@ type ConsumerConfig struct {
 
 func (c ConsumerConfig) withDefaults() ConsumerConfig {
 	if c.Slots == 0 {
-		c.Slots = 64
+		c.Slots = DefaultSlots
 	}
 	if c.Grace == 0 {
 		c.Grace = 30 * time.Second
@@ -89,7 +91,7 @@ func NewConsumer(conn *Conn, handler mcp.Handler, cfg ConsumerConfig, log *slog.
 	if cfg.Slots < 0 {
 		return nil, fmt.Errorf("slots %d: want at least 1", cfg.Slots)
 	}
-	id := nuid.Next()
+	id := cmp.Or(cfg.ID, nuid.Next())
 	c := &Consumer{
 		conn:     conn,
 		handler:  handler,
