@@ -40,5 +40,8 @@ func (d *Dispatcher) capabilities(c *catalogue) (has mcp.ServerCapabilities) {
 	if d.logs {
 		has.Logging = &struct{}{}
 	}
+	if d.strict[mcp.MethodTasksGet] != nil {
+		has.Extensions = map[string]struct{}{mcp.ExtensionTasks: {}}
+	}
 	return has
 }

@@ -25,6 +25,7 @@ type Config struct {
 	Toolsets     []mcp.Toolset      // their order has no influence on any response
 	State        *seal.Keyring      // seals requestState; nil: no handler may have state
 	Events       func(mcp.Event)    // takes the events of handlers, concurrently; nil: there are none to listen for
+	Tasks        Tasks              // what calls become that may be tasks; nil: none does, and tools that only run so are not served
 	PageSize     int                // most entries on a page of a list; 0 means DefaultPageSize
 
 	// Cache says how long and for whom clients may keep what only a new
@@ -48,6 +49,7 @@ type Dispatcher struct {
 	resourceList mcp.Cache // of resources/list
 
 	events func(mcp.Event)
+	tasks  Tasks
 	digest string
 	state  *seal.Keyring
 
@@ -68,8 +70,12 @@ func New(cfg Config, log *slog.Logger) (*Dispatcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Tasks == nil {
+		c.withoutTasks(log)
+	}
 	d := newDispatcher(c, log)
-	d.state, d.events, d.digest = cfg.State, cfg.Events, c.digest()
+	d.state, d.events, d.tasks, d.digest = cfg.State, cfg.Events, cfg.Tasks, c.digest()
+	d.addTasks(c)
 	if err := d.addDiscover(c); err != nil {
 		return nil, err
 	}

@@ -58,23 +58,38 @@ type panicError struct{ value any }
 
 func (e *panicError) Error() string { return fmt.Sprint(e.value) }
 
-// invoke calls registered code with the call that req makes, which ends before
-// the response is made. A panic becomes a *panicError; nothing else in this
-// package recovers.
-func (d *Dispatcher) invoke(
-	ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc, registered func(*mcp.Call) error,
-) (err error) {
+// open returns the call that req makes, with what the last round has left.
+func (d *Dispatcher) open(req *mcp.Request, notify mcp.NotifyFunc) (*mcp.Call, error) {
 	call, refusal := mcp.NewCall(req, notify)
 	if refusal != nil {
-		return refusal
+		return nil, refusal
 	}
 	call.Events = d.events
 	if !d.logs {
 		call.DiscardLogs()
 	}
 	if refusal := d.resume(req, call); refusal != nil {
-		return refusal
+		return nil, refusal
 	}
+	return call, nil
+}
+
+// invoke calls registered code with the call that req makes, which ends before
+// the response is made.
+func (d *Dispatcher) invoke(
+	ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc, registered func(*mcp.Call) error,
+) error {
+	call, err := d.open(req, notify)
+	if err != nil {
+		return err
+	}
+	err = d.guard(ctx, req, call, func() error { return registered(call) })
+	return d.sealed(req, call, err)
+}
+
+// guard runs what uses call, which ends then. A panic becomes a *panicError;
+// nothing else in this package recovers.
+func (d *Dispatcher) guard(ctx context.Context, req *mcp.Request, call *mcp.Call, registered func() error) (err error) {
 	defer call.End()
 	defer func() {
 		if value := recover(); value != nil {
@@ -82,11 +97,17 @@ func (d *Dispatcher) invoke(
 			err = &panicError{value}
 		}
 	}()
-	err = registered(call)
-	if ask, ok := errors.AsType[*mcp.InputRequired](err); ok && ask != nil {
-		if ask, err = d.suspend(req, call, ask); err == nil {
-			err = ask
-		}
+	return registered()
+}
+
+// sealed returns err with what the next round needs, if it asks for one.
+func (d *Dispatcher) sealed(req *mcp.Request, call *mcp.Call, err error) error {
+	ask, ok := errors.AsType[*mcp.InputRequired](err)
+	if !ok || ask == nil {
+		return err
+	}
+	if ask, err = d.suspend(req, call, ask); err == nil {
+		err = ask
 	}
 	return err
 }
@@ -107,7 +128,7 @@ func (d *Dispatcher) logPanic(ctx context.Context, req *mcp.Request, value any) 
 func panicStack() string {
 	const (
 		most = 12
-		skip = 5 // Callers, panicStack, logPanic, invoke's function, the runtime's panic
+		skip = 5 // Callers, panicStack, logPanic, guard's function, the runtime's panic
 	)
 	callers := make([]uintptr, most)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(skip, callers)])

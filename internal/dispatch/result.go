@@ -11,8 +11,9 @@ import (
 // A result is what a method answers, without the members that every result of
 // its kind has.
 type result struct {
-	object        []byte     // the result's own members, an encoded JSON object that is not empty
+	object        []byte     // the result's own members, an encoded JSON object
 	inputRequired bool       // it asks the client for input
+	task          bool       // it is the handle of a task
 	cache         *mcp.Cache // hints of a cacheable method, nil for the others
 }
 
@@ -21,7 +22,7 @@ type result struct {
 //
 // Spec: MCP 2026-07-28, Base Protocol, Results; Caching.
 type stamp struct {
-	discovery, complete, inputRequired []byte // strict openings: an object up to a comma
+	discovery, complete, inputRequired, task []byte // strict openings: an object up to a comma
 }
 
 // contractInputRequired is the only opening of the contract profile: its other
@@ -44,6 +45,7 @@ func newStamp(server mcp.Implementation) (stamp, error) {
 		discovery:     fmt.Appendf(nil, `{"resultType":"complete","_meta":%s,`, all),
 		complete:      fmt.Appendf(nil, `{"resultType":"complete","_meta":%s,`, info),
 		inputRequired: fmt.Appendf(nil, contractInputRequired+`"_meta":%s,`, info),
+		task:          fmt.Appendf(nil, `{"resultType":"task","_meta":%s,`, info),
 	}, nil
 }
 
@@ -58,6 +60,11 @@ func (s *stamp) response(req *mcp.Request, r result) *mcp.Response {
 		return mcp.ResultResponse(req.ID, r.object)
 	case r.inputRequired:
 		return mcp.ResultResponse(req.ID, s.inputRequired, members)
+	case r.task:
+		return mcp.ResultResponse(req.ID, s.task, members)
+	}
+	if len(members) == 1 { // there is nothing else to say
+		return mcp.ResultResponse(req.ID, s.complete[:len(s.complete)-1], members)
 	}
 	opening := s.complete
 	if req.Method == mcp.MethodDiscover {

@@ -13,8 +13,8 @@ func (d *Dispatcher) addSubscriptions(c *catalogue) {
 		return
 	}
 	declared := d.capabilities(c)
-	d.strict[mcp.MethodListen] = func(_ context.Context, req *mcp.Request, _ mcp.NotifyFunc) (result, error) {
-		return honour(req, declared)
+	d.strict[mcp.MethodListen] = func(ctx context.Context, req *mcp.Request, _ mcp.NotifyFunc) (result, error) {
+		return d.honour(ctx, req, declared)
 	}
 }
 
@@ -23,10 +23,19 @@ func (d *Dispatcher) addSubscriptions(c *catalogue) {
 // it takes no slot of a worker for as long as it lasts.
 //
 // Spec: MCP 2026-07-28, Subscriptions, Acknowledgment.
-func honour(req *mcp.Request, declared mcp.ServerCapabilities) (result, error) {
+func (d *Dispatcher) honour(ctx context.Context, req *mcp.Request, declared mcp.ServerCapabilities) (result, error) {
 	filter, refusal := mcp.ParseSubscriptionFilter(req.Params.Notifications)
-	if refusal != nil {
+	switch {
+	case refusal != nil:
 		return result{}, refusal
+	case len(filter.TaskIDs) > 0 && !req.Meta.Capabilities.Tasks:
+		return result{}, mcp.MissingTasks()
 	}
-	return encode(mcp.ListenResult{Notifications: filter.Honoured(declared)}, nil)
+	filter = filter.Honoured(declared)
+	known, err := d.knownTasks(ctx, req.Principal, filter.TaskIDs)
+	filter.TaskIDs = known
+	if err != nil {
+		return result{}, err
+	}
+	return encode(mcp.ListenResult{Notifications: filter}, nil)
 }

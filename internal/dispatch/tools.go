@@ -22,7 +22,7 @@ type tool struct {
 // newTool checks and compiles a definition. Its error names the tool.
 func newTool(definition mcp.ServerTool) (*tool, error) {
 	t := &tool{ServerTool: definition}
-	var problems [6]error
+	var problems [7]error
 	if definition.Run == nil {
 		problems[0] = errors.New("it has no function")
 	}
@@ -30,6 +30,7 @@ func newTool(definition mcp.ServerTool) (*tool, error) {
 	if definition.OutputSchema != nil {
 		t.output, problems[2] = compileOutput(definition.OutputSchema)
 	}
+	problems[6] = checkPolicy(definition.Task)
 	if problems[1] == nil && problems[2] == nil { // else there is text that is not JSON
 		t.definition, problems[3] = jsonrpc.Marshal(definition.Tool)
 		t.params, problems[4] = findParams(definition.InputSchema)
@@ -78,16 +79,38 @@ func (d *Dispatcher) callTool(ctx context.Context, req *mcp.Request, notify mcp.
 	case arguments.Kind() != '{':
 		return result{}, mcp.InvalidParams("arguments must be an object")
 	}
-	var out output
-	err := d.invoke(ctx, req, notify, func(call *mcp.Call) (err error) {
-		out, err = t.call(ctx, req, &mcp.ToolCall{Call: call, Arguments: arguments})
+	call, err := d.open(req, notify)
+	if err != nil {
+		return result{}, err
+	}
+	switch become, refusal := d.becomes(req, t); {
+	case refusal != nil:
+		return result{}, refusal
+	case become && t.Task.After > 0:
+		return d.callFor(ctx, req, t, &mcp.ToolCall{Call: call, Arguments: arguments})
+	case become:
+		return d.createTask(ctx, req, t, &mcp.ToolCall{Call: call, Arguments: arguments})
+	}
+	out, err := d.runTool(ctx, req, t, &mcp.ToolCall{Call: call, Arguments: arguments})
+	return d.answer(req, call, out, err)
+}
+
+// runTool calls a tool, whose panic is a tool error.
+func (d *Dispatcher) runTool(ctx context.Context, req *mcp.Request, t *tool, call *mcp.ToolCall) (out output, err error) {
+	err = d.guard(ctx, req, call.Call, func() (err error) {
+		out, err = t.call(ctx, req, call)
 		return err
 	})
 	if fault, ok := errors.AsType[*panicError](err); ok {
-		out, err = toolError(fault), nil
+		return toolError(fault), nil
 	}
+	return out, err
+}
+
+// answer makes the result of a tool call of what its handler has returned.
+func (d *Dispatcher) answer(req *mcp.Request, call *mcp.Call, out output, err error) (result, error) {
 	if err != nil {
-		return askOr(req, err)
+		return askOr(req, d.sealed(req, call, err))
 	}
 	return out.result(req.Profile)
 }
@@ -103,20 +126,30 @@ func unknownTool(profile mcp.Profile, name string) (result, error) {
 // call validates the arguments, runs the tool and encodes its output. What the
 // model can do something about is an output; an error is not for the model.
 func (t *tool) call(ctx context.Context, req *mcp.Request, call *mcp.ToolCall) (output, error) {
-	values, complaint := decodeArguments(call.Arguments)
-	if req.Mirrored {
-		if mismatch := checkParams(t.params, req.ParamHeaders, values); mismatch != nil {
-			return output{}, mismatch
-		}
-	}
-	if complaint != "" {
-		return failure(complaint), nil
-	}
-	call.Values = values
-	if complaint := t.validate(call.Values); complaint != "" {
+	complaint, mismatch := t.check(req, call)
+	switch {
+	case mismatch != nil:
+		return output{}, mismatch
+	case complaint != "":
 		return failure(complaint), nil
 	}
 	return t.run(ctx, call)
+}
+
+// check decodes and validates the arguments, and says what stands against them:
+// to the model, or to the client.
+func (t *tool) check(req *mcp.Request, call *mcp.ToolCall) (complaint string, mismatch *jsonrpc.Error) {
+	values, complaint := decodeArguments(call.Arguments)
+	if req.Mirrored {
+		if mismatch := checkParams(t.params, req.ParamHeaders, values); mismatch != nil {
+			return "", mismatch
+		}
+	}
+	if complaint != "" {
+		return complaint, nil
+	}
+	call.Values = values
+	return t.validate(values), nil
 }
 
 // decodeArguments decodes an object, and says what stands against using it. The

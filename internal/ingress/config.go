@@ -37,10 +37,12 @@ type config struct {
 	storeDir   string
 	natsListen string
 	stateKeys  string
+	tasks      worker.TasksConfig
 }
 
 // localFlags have no meaning without -local.
-var localFlags = []string{"demo", "workers", "slots", "toolsets", "store-dir", "nats-listen", "state-keys"}
+var localFlags = []string{"demo", "workers", "slots", "toolsets", "store-dir", "nats-listen", "state-keys",
+	"task-slots", "max-tasks", "max-tasks-per-principal", "task-ttl", "task-retention"}
 
 // parseConfig reads flags, environment and file, and checks all values.
 func parseConfig(args []string, stdout io.Writer) (config, error) {
@@ -64,6 +66,7 @@ func parseConfig(args []string, stdout io.Writer) (config, error) {
 	fs.StringVar(&cfg.storeDir, "store-dir", "", "with -local: `folder` that keeps what the tools store; empty: a temporary one")
 	fs.StringVar(&cfg.natsListen, "nats-listen", "", "with -local: `address` for NATS clients such as the nats command; empty: off")
 	fs.StringVar(&cfg.stateKeys, "state-keys", "", "with -local: "+worker.StateKeysUsage)
+	cfg.tasks.Register(fs, "with -local: ")
 	if err := cli.Parse(fs, args, stdout); err != nil {
 		return config{}, err
 	}
@@ -120,7 +123,7 @@ func (c config) validateLocal(fs *flag.FlagSet) error {
 	if c.workers < 1 || c.slots < 1 {
 		errs = append(errs, fmt.Errorf("-workers %d, -slots %d: want at least 1", c.workers, c.slots))
 	}
-	return errors.Join(append(errs, worker.CheckToolsets(c.toolsets))...)
+	return errors.Join(append(errs, worker.CheckToolsets(c.toolsets), c.tasks.Validate(max(1, c.slots)))...)
 }
 
 func (c config) conn() bus.ConnConfig { return c.Conn("mcpyard ingress") }
@@ -163,5 +166,6 @@ func (c config) worker() worker.Config {
 		},
 		Toolsets:  c.toolsets,
 		StateKeys: c.stateKeys,
+		Tasks:     c.tasks,
 	}
 }

@@ -18,22 +18,21 @@ import (
 // An entry is a toolset that a worker can serve.
 type entry struct {
 	name string
-	open func(ctx context.Context, conn *bus.Conn, address bus.Address) (mcp.Toolset, error)
+	open func(ctx context.Context, conn *bus.Conn, cfg Config) (mcp.Toolset, error)
 }
 
 // catalogue lists every toolset of this build.
 func catalogue() []entry {
 	return []entry{
 		{"notes", openNotes},
-		{"basics", func(context.Context, *bus.Conn, bus.Address) (mcp.Toolset, error) { return basics.Toolset(), nil }},
-		{"everything", func(context.Context, *bus.Conn, bus.Address) (mcp.Toolset, error) { return everything.Toolset(), nil }},
+		{"basics", func(context.Context, *bus.Conn, Config) (mcp.Toolset, error) { return basics.Toolset(), nil }},
+		{"everything", func(context.Context, *bus.Conn, Config) (mcp.Toolset, error) { return everything.Toolset(), nil }},
 	}
 }
 
 // openNotes opens the notes of a pool, which live in a bucket of its own.
-func openNotes(ctx context.Context, conn *bus.Conn, address bus.Address) (mcp.Toolset, error) {
-	const replicas = 1
-	bucket, err := bus.OpenBucket(ctx, conn.Conn, "mcpyard-notes-"+address.Realm+"-"+address.Pool, replicas)
+func openNotes(ctx context.Context, conn *bus.Conn, cfg Config) (mcp.Toolset, error) {
+	bucket, err := bus.OpenBucket(ctx, conn.Conn, "mcpyard-notes-"+cfg.Realm+"-"+cfg.Pool, cfg.replicas())
 	if err != nil {
 		return mcp.Toolset{}, err
 	}
@@ -69,17 +68,17 @@ func CheckToolsets(names []string) error {
 	return nil
 }
 
-// open opens the toolsets of those names, in the catalogue's order.
-func open(ctx context.Context, conn *bus.Conn, address bus.Address, names []string) ([]mcp.Toolset, error) {
-	if err := CheckToolsets(names); err != nil {
+// open opens the toolsets that cfg names, in the catalogue's order.
+func open(ctx context.Context, conn *bus.Conn, cfg Config) ([]mcp.Toolset, error) {
+	if err := CheckToolsets(cfg.Toolsets); err != nil {
 		return nil, err
 	}
 	var toolsets []mcp.Toolset
 	for _, e := range catalogue() {
-		if !slices.Contains(names, e.name) {
+		if !slices.Contains(cfg.Toolsets, e.name) {
 			continue
 		}
-		toolset, err := e.open(ctx, conn, address)
+		toolset, err := e.open(ctx, conn, cfg)
 		if err != nil {
 			return nil, fmt.Errorf("toolset %s: %w", e.name, err)
 		}

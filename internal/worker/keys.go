@@ -22,15 +22,15 @@ const (
 )
 
 // openKeys returns the keys that seal request state: those of the file, or, if
-// it is empty, one that all workers of the realm share through NATS and the
+// there is none, one that all workers of the realm share through NATS and the
 // first of them makes. Without JetStream there is none, and no request state.
-func openKeys(ctx context.Context, conn *bus.Conn, realm, file string, log *slog.Logger) (*seal.Keyring, error) {
+func openKeys(ctx context.Context, conn *bus.Conn, cfg Config, log *slog.Logger) (*seal.Keyring, error) {
 	var keys []byte
 	var err error
-	if file != "" {
-		keys, err = os.ReadFile(file) //nolint:gosec // the operator names it
+	if cfg.StateKeys != "" {
+		keys, err = os.ReadFile(cfg.StateKeys)
 	} else {
-		keys, err = sharedKeys(ctx, conn, realm)
+		keys, err = sharedKeys(ctx, conn, cfg)
 	}
 	if errors.Is(err, bus.ErrNoJetStream) {
 		log.Warn("no request state: there is no JetStream to share keys through, and no -state-keys")
@@ -46,9 +46,8 @@ func openKeys(ctx context.Context, conn *bus.Conn, realm, file string, log *slog
 	return ring, nil
 }
 
-func sharedKeys(ctx context.Context, conn *bus.Conn, realm string) ([]byte, error) {
-	const replicas = 1
-	bucket, err := bus.OpenBucket(ctx, conn.Conn, "mcpyard-keys-"+realm, replicas)
+func sharedKeys(ctx context.Context, conn *bus.Conn, cfg Config) ([]byte, error) {
+	bucket, err := bus.OpenBucket(ctx, conn.Conn, "mcpyard-keys-"+cfg.Realm, cfg.replicas())
 	if err != nil {
 		return nil, err
 	}

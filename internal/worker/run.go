@@ -62,7 +62,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, own ...mc
 	return g.Run()
 }
 
-func status(conn *bus.Conn, consumer *bus.Consumer) func() ops.Status {
+func status(conn *bus.Conn, consumer *Worker) func() ops.Status {
 	return func() ops.Status {
 		s := ops.Status{Ready: consumer.Ready(), Counters: conn.Counters()}
 		if up, lasting := conn.Up(); !up {

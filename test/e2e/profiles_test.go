@@ -112,7 +112,7 @@ func strictRows() []row {
 		{"no capabilities", noCapabilities, http.StatusBadRequest, failure(-32602, fmt.Sprintf(missingMeta, "io.modelcontextprotocol/clientCapabilities"), ""), true},
 		{"unsupported version", oldVersion, http.StatusBadRequest, failure(-32022, "Unsupported protocol version", `{"supported":["2026-07-28"],"requested":"2025-11-25"}`), true},
 		{"header with another method", otherMethod, http.StatusBadRequest, failure(-32020, "Header mismatch: Mcp-Method differs from the method of the request", ""), true},
-		{"header with another name", otherName, http.StatusBadRequest, failure(-32020, "Header mismatch: Mcp-Name differs from the name or uri in params", ""), true},
+		{"header with another name", otherName, http.StatusBadRequest, failure(-32020, "Header mismatch: Mcp-Name differs from the name, uri or taskId in params", ""), true},
 		{"no headers", noHeaders, http.StatusBadRequest, failure(-32020, "Header mismatch: Mcp-Protocol-Version is missing", ""), true},
 		{"another origin", strict("tools/list", "", "").with("Origin", "https://evil.example"), http.StatusForbidden,
 			`{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: this Origin is not allowed; the flag -allowed-origins adds origins"}}`, true},

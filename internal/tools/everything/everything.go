@@ -23,7 +23,7 @@ func Toolset() mcp.Toolset {
 	return mcp.Toolset{
 		Name:              "everything",
 		Instructions:      "Tools, prompts and resources whose names begin with test are for testing clients and do nothing useful.",
-		Tools:             slices.Concat(contentTools(), reportTools(), schemaTools(), headerTools(), inputTools(), changeTools()),
+		Tools:             slices.Concat(contentTools(), reportTools(), schemaTools(), headerTools(), inputTools(), changeTools(), taskTools()),
 		Prompts:           prompts(),
 		Resources:         resources{},
 		ResourceListCache: mcp.Cache{TTL: time.Minute, Public: true},
