@@ -14,10 +14,11 @@ func (d *Dispatcher) Repeatable(req *mcp.Request) bool {
 	}
 	name, _ := req.Target()
 	t := d.tools[name]
-	if t == nil || t.Annotations == nil {
-		return false
-	}
-	return isTrue(t.Annotations.ReadOnly) || isTrue(t.Annotations.Idempotent)
+	return t != nil && t.repeatable()
+}
+
+func (t *tool) repeatable() bool {
+	return t.Annotations != nil && (isTrue(t.Annotations.ReadOnly) || isTrue(t.Annotations.Idempotent))
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

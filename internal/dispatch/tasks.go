@@ -157,14 +157,8 @@ func (d *Dispatcher) createTask(ctx context.Context, req *mcp.Request, t *tool, 
 func (t *tool) work(call *mcp.ToolCall) *mcp.TaskWork {
 	return &mcp.TaskWork{
 		Tool: t.Name, Arguments: call.Arguments, Principal: call.Principal, Capabilities: call.Capabilities,
-		Answers: call.InputResponses, State: call.RequestState, Idempotent: t.idempotent(),
+		Answers: call.InputResponses, State: call.RequestState, Idempotent: t.repeatable(),
 	}
-}
-
-// idempotent tells whether the tool says of itself that a call may run again.
-func (t *tool) idempotent() bool {
-	says := func(hint *bool) bool { return hint != nil && *hint }
-	return t.Annotations != nil && (says(t.Annotations.ReadOnly) || says(t.Annotations.Idempotent))
 }
 
 // handle is the result that tells of a new task.

@@ -35,6 +35,7 @@ type fakeTasks struct {
 	reported []string
 	finished chan mcp.TaskOutcome
 	end      context.CancelCauseFunc
+	running  <-chan struct{} // what Adopt waits for; nil: nothing
 }
 
 func newFakeTasks() *fakeTasks { return &fakeTasks{finished: make(chan mcp.TaskOutcome, 1)} }
@@ -57,6 +58,9 @@ func (f *fakeTasks) Adopt(_ context.Context, w *mcp.TaskWork, end context.Cancel
 		return mcp.AdoptedTask{}, errors.New("full")
 	}
 	f.work, f.end = w, end
+	if f.running != nil {
+		<-f.running
+	}
 	return mcp.AdoptedTask{
 		Task: fakeTask(mcp.TaskWorking),
 		Report: func(message string) {
@@ -242,10 +246,11 @@ func TestListeningForTasks(t *testing.T) {
 func TestCallsThatBecomeTasks(t *testing.T) {
 	tasks := newFakeTasks()
 	started, proceed := make(chan struct{}, 2), make(chan struct{})
+	tasks.running = started
 	d := tasked(t, tasks, taskTool(mcp.TaskPolicy{Mode: mcp.TaskOptional, After: time.Millisecond}, "x",
 		func(_ context.Context, call *mcp.ToolCall) (any, error) {
-			started <- struct{}{}
 			call.Progress(1, 2, "before")
+			started <- struct{}{}
 			<-proceed
 			call.Progress(2, 2, "after")
 			return string(call.Arguments), nil
@@ -261,7 +266,7 @@ func TestCallsThatBecomeTasks(t *testing.T) {
 	out := <-tasks.finished
 	assert.Contains(t, string(out.Result), `{"resultType":"complete","_meta":{`)
 	assert.Contains(t, string(out.Result), `"text":"{\"text\":\"y\"}"`)
-	assert.Len(t, started, 1)
+	assert.Empty(t, started, "it was started once")
 	assert.Len(t, notified, 1, "nothing after the response")
 	assert.Equal(t, []string{"after"}, tasks.reported)
 }
