@@ -54,6 +54,7 @@ load: ## the programs that measure, one after the other
 	go run ./test/load/growth
 	go run ./test/load/listen
 	go run ./test/load/scale
+	go run ./test/load/tasks
 
 chaos: ## faults on real processes, about half an hour
 	go run ./test/chaos
