@@ -16,7 +16,7 @@ import (
 const (
 	// maxLost is how many workers may be lost over a task before it is given up:
 	// it may be what kills them.
-	maxLost = 3
+	maxLost = 5
 	// laterPause is when a message is tried again that this worker could do
 	// nothing about.
 	laterPause = time.Second
