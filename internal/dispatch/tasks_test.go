@@ -278,7 +278,7 @@ func TestCallsThatCannotBecomeTasks(t *testing.T) {
 	started := make(chan struct{}, 1)
 	proceed := make(chan struct{})
 	d := tasked(t, tasks, taskTool(mcp.TaskPolicy{Mode: mcp.TaskRequired, After: time.Millisecond}, "x",
-		func(ctx context.Context, call *mcp.ToolCall) (any, error) {
+		func(ctx context.Context, _ *mcp.ToolCall) (any, error) {
 			started <- struct{}{}
 			select {
 			case <-proceed:

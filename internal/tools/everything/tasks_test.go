@@ -43,7 +43,9 @@ func TestTaskTools(t *testing.T) {
 		require.NoError(t, json.Unmarshal(out.Result, &result))
 		return first(t, result, "content")["text"]
 	}
-	form := func(content string) jsontext.Value { return jsontext.Value(`{"action":"accept","content":{` + content + `}}`) }
+	form := func(content string) jsontext.Value {
+		return jsontext.Value(`{"action":"accept","content":{` + content + `}}`)
+	}
 	assert.Equal(t, -32603, run("protocol_error_job", `{}`, nil).Err.Code)
 	assert.Len(t, run("multi_input", `{}`, nil).Ask, 2)
 	assert.Len(t, run("multi_input", `{}`, mcp.InputResponses{"confirm": form(`"confirm":true`)}).Ask, 1)
