@@ -15,7 +15,7 @@ const (
 	leastTempo tempo = 8
 	// mostTempo bounds the time in which a worker that is lost is noticed.
 	mostTempo tempo = 10_000
-	// tempoPerWorker has all workers of a pool together send 500 adverts a second
+	// tempoPerWorker has all workers of a pool together send about 500 adverts a second
 	// when nothing happens, and at most 2,000 more because slots are free.
 	tempoPerWorker tempo = 2
 
