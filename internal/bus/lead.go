@@ -186,7 +186,7 @@ func (c *crew) relieve(now time.Time, r *round) {
 
 // maxPaces bounds how many kinds of requests are told apart: their names may be
 // anything that a client sends.
-const maxPaces = 4096
+const maxPaces = 1 << 14
 
 // paces has what is known of the requests of each subject.
 type paces struct {
