@@ -46,7 +46,7 @@ func checkName(header http.Header, req *mcp.Request) *jsonrpc.Error {
 	}
 	name, err := mcp.HeaderValue(headerName, header[headerName])
 	if err == nil && name != target {
-		return mcp.HeaderMismatch(headerName, "differs from the name or uri in params")
+		return mcp.HeaderMismatch(headerName, "differs from the name, uri or taskId in params")
 	}
 	return err
 }
