@@ -15,8 +15,9 @@ const (
 	leastTempo tempo = 8
 	// mostTempo bounds the time in which a worker that is lost is noticed.
 	mostTempo tempo = 10_000
-	// tempoPerWorker has all workers of a pool together send about 500 adverts a second
-	// when nothing happens, and at most 2,000 more because slots are free.
+	// tempoPerWorker aims at 500 adverts a second from all workers of a pool together
+	// when nothing happens, and 2,000 more because slots are free. See suits: it may be
+	// twice that.
 	tempoPerWorker tempo = 2
 
 	// advertEvery is how often a worker that nothing happens to sends an advert,
