@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/assert"
@@ -37,6 +35,16 @@ func numbered(text string, n int) string {
 		fmt.Fprintf(&b, text+",", i)
 	}
 	return strings.TrimSuffix(b.String(), ",")
+}
+
+// chain are definitions d0, d1 and so on, each of which refers to the next, and
+// the last of n of which is last.
+func chain(n int, last string) string {
+	var defs strings.Builder
+	for i := range n - 1 {
+		fmt.Fprintf(&defs, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+	}
+	return fmt.Sprintf(`"$defs":{%s"d%d":%s}`, defs.String(), n-1, last)
 }
 
 // nested is an object within an object and so on.
@@ -84,14 +92,14 @@ func TestValidationIsBounded(t *testing.T) {
 		"sorted over and over": {property(`{"anyOf":[` + repeated(`{"additionalProperties":false}`, 100) + `]}`), object(numbered(`"%d":0`, 4000)), "more ways than can be told"},
 		"required":             {property(`{"items":{"required":[` + numbered(`"k%d"`, 400) + `]}}`), array(repeated(`{}`, 20_000)), `$.a[0]: missing "k0"`},
 		"long program":         {property(`{"pattern":"(a{0,300}b?){3}x"}`), `{"a":"` + strings.Repeat("a", 25_000) + `"}`, tooMuch},
-		"patterns for names":   {property(`{"patternProperties":{` + numbered(`"%d":true`, 200) + `}}`), object(numbered(`"%d":0`, 5000)), tooMuch},
+		"patterns for names":   {property(`{"patternProperties":{` + numbered(`"(a{0,300}b?){2}%d":true`, 20) + `}}`), object(numbered(`"%d":0`, 5000)), tooMuch},
 		"regex to compile": {
 			`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"format":"regex"}}}`,
 			`{"a":"` + strings.Repeat("a{1000}", 1300) + `"}`, "",
 		},
 		"unevaluated": {
-			property(`{"unevaluatedProperties":false,"allOf":[` + repeated(`{"patternProperties":{".":true}}`, 20) + `]}`),
-			object(numbered(`"%d":0`, 5000)), tooMuch,
+			`{"type":"object","unevaluatedProperties":false,"$ref":"#/$defs/d0",` + chain(200, `{"properties":{`+numbered(`"%d":true`, 500)+`}}`) + `}`,
+			`{` + numbered(`"%d":0`, 500) + `}`, tooMuch,
 		},
 		"dynamic tree": {
 			`{"type":"object","$dynamicAnchor":"n","allOf":[{"properties":{"a":{"$dynamicRef":"#n"}}},{"properties":{"a":{"$dynamicRef":"#n"}}}]}`,
@@ -100,13 +108,7 @@ func TestValidationIsBounded(t *testing.T) {
 		"itself, dynamically": {`{"type":"object","$dynamicAnchor":"n","allOf":[{"$dynamicRef":"#n"}]}`, `{}`, tooMuch},
 		"long fractions":      {property(`{"items":{"multipleOf":7e-500}}`), array(repeated("14e-500", 3000)), ""},
 		"long chain": {
-			`{"type":"object","properties":{"a":{"items":{"$ref":"#/$defs/0"}}},"$defs":{"2000":true,` +
-				func() (defs string) {
-					for i := range 2000 {
-						defs += `"` + strconv.Itoa(i) + `":{"$ref":"#/$defs/` + strconv.Itoa(i+1) + `"},`
-					}
-					return strings.TrimSuffix(defs, ",")
-				}() + `}}`, array(repeated("0", 400)), tooMuch,
+			`{"type":"object","properties":{"a":{"items":{"$ref":"#/$defs/d0"}}},` + chain(2000, `true`) + `}`, array(repeated("0", 400)), tooMuch,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,9 +118,8 @@ func TestValidationIsBounded(t *testing.T) {
 			value, err := decodeValue(jsontext.Value(test.arguments))
 			require.NoError(t, err)
 			arguments, _ := value.(map[string]any)
-			started, allocated := time.Now(), totalAlloc()
+			allocated := totalAlloc()
 			got := (&tool{input: compiled}).validate(arguments)
-			assert.Less(t, time.Since(started), 10*time.Second)
 			assert.Less(t, totalAlloc()-allocated, uint64(24<<20), "bytes")
 			if test.want == "" {
 				assert.Empty(t, got)
@@ -132,12 +133,13 @@ func TestValidationIsBounded(t *testing.T) {
 // Items that nothing tells apart but a look at all of them are no reason to
 // compare each with each.
 func TestUniqueItemsTakesNoSquare(t *testing.T) {
-	items := trees(12)[:150_000]
-	started := time.Now()
-	assert.Empty(t, complaint(t, `{"type":"object","properties":{"a":{"uniqueItems":true}}}`, `{"a":[`+strings.Join(items, ",")+`]}`))
-	assert.Less(t, time.Since(started), 20*time.Second)
-	assert.Contains(t, complaint(t, `{"type":"object","properties":{"a":{"uniqueItems":true}}}`, `{"a":["1",1,[1],{"1":1},"[1]",[[1]],[1,1],["1"],1.0]}`),
-		"those at 1 and 8 are equal")
+	const schema = `{"type":"object","properties":{"a":{"uniqueItems":true}}}`
+	items := trees(10)
+	compiled, err := compileInput(jsontext.Value(schema))
+	require.NoError(t, err)
+	compiled.work = 16 * len(items)
+	assert.True(t, conforms(t, compiled, object(t, jsontext.Value(`{"a":[`+strings.Join(items, ",")+`]}`))))
+	assert.Contains(t, complaint(t, schema, `{"a":["1",1,[1],{"1":1},"[1]",[[1]],[1,1],["1"],1.0]}`), "those at 1 and 8 are equal")
 }
 
 func totalAlloc() uint64 {
@@ -182,6 +184,11 @@ func costlyTool(t *testing.T, definition mcp.ServerTool) (call func(arguments st
 	definition.Name = "t"
 	d, err := New(Config{Toolsets: []mcp.Toolset{{Tools: []mcp.ServerTool{definition}}}}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
+	for _, s := range []*schema{d.tools["t"].input, d.tools["t"].output} {
+		if s != nil {
+			s.work = maxWork / 20
+		}
+	}
 	return func(arguments string) string {
 		req, refusal := mcp.ParseRequest([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":` + arguments + `}}`))
 		require.Nil(t, refusal)
