@@ -256,16 +256,16 @@ func (p *pool) overloaded(principal string) *jsonrpc.Error {
 // as long as the pool takes for those that have their turn before it. While the
 // queue has not been used for long, that follows from how long a call takes.
 func (p *pool) expectedWait(principal string, now time.Time) time.Duration {
-	ahead := time.Duration(p.queue.ahead(principal))
+	ahead := p.queue.ahead(principal)
 	if each, ok := p.flow.interval(now); ok {
-		return each * ahead
+		return each * time.Duration(ahead)
 	}
 	slots := p.roster.capacity(now)
 	if slots == 0 {
 		return 0
 	}
 	ours := min(slots, max(1, p.roster.sent)) // other ingresses have the rest
-	return p.service * ahead / time.Duration(ours)
+	return p.service * time.Duration(ahead) / time.Duration(ours)
 }
 
 // retryAfter is when what now waits before a request of principal will have been
