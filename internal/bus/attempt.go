@@ -17,7 +17,8 @@ const (
 // A reply is a frame and its body.
 type reply struct {
 	frame
-	body []byte
+	body  []byte
+	claim string // to the body, if that is in the store
 }
 
 // An attempt is one sending of a request to one worker. Replies are pushed by
@@ -25,6 +26,7 @@ type reply struct {
 // of the request.
 type attempt struct {
 	id     uint64
+	link   *link
 	pool   *pool
 	member *member
 	sent   time.Time

@@ -2,7 +2,6 @@ package bus_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -206,34 +205,6 @@ func TestAcceptOnlyWhenTheCallTakesLong(t *testing.T) {
 		}
 	}
 	assert.Positive(t, quick)
-}
-
-func TestMessagesThatAreTooLarge(t *testing.T) {
-	t.Parallel()
-	s := bustest.StartServer(t)
-	startWorker(t, s, 1, func(_ context.Context, req *mcp.Request, _ mcp.NotifyFunc) *mcp.Response {
-		big, _ := json.Marshal(map[string]string{"text": strings.Repeat("x", 1<<20)})
-		return mcp.ResultResponse(req.ID, big)
-	})
-	c := openClient(t, s, bus.ClientConfig{})
-	knows(t, c, 1)
-	const limit = 1<<20 - 4<<10
-	padded := func(size int) *mcp.Request {
-		const head, tail = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","pad":"`, `"}}`
-		return parse(t, head+strings.Repeat("x", size-len(head)-len(tail))+tail)
-	}
-	longPrincipal := padded(limit)
-	longPrincipal.Principal = strings.Repeat("ü", 1000) // six bytes each in the header
-	for name, req := range map[string]*mcp.Request{
-		"request":  padded(limit + 1),
-		"response": padded(limit),
-		"header":   longPrincipal,
-	} {
-		res := c.Handle(t.Context(), req, noNotifications(t))
-		assert.Equal(t, mcp.CodeMessageTooLarge, res.Code, name)
-		assert.EqualValues(t, limit, decode(t, res.Body).Error.Data.LimitBytes, name)
-	}
-	assert.Zero(t, c.Kept())
 }
 
 func TestPoolsAndRealmsAreApart(t *testing.T) {

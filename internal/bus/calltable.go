@@ -48,6 +48,7 @@ func (r *record) started() bool { return r.call != nil || r.result.subject != ""
 type sentReply struct {
 	subject string
 	body    []byte
+	claim   string // to the body, if that is in the store
 }
 
 // A verdict says what is to be done with a request that has come.

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,10 @@ const startWithin = 2 * time.Second
 
 // A ClientConfig says how an ingress uses the bus.
 type ClientConfig struct {
-	Realm    string
+	Realm string
+	// Bulk is a second connection, for large messages, so that they do not hold up
+	// small ones; nil has one connection carry all.
+	Bulk     *Conn
 	Deadline time.Duration // for every request, from its arrival; 0 means 60 s
 	// MaxQueue bounds the requests that wait for each pool; 0 means 4096.
 	MaxQueue int
@@ -66,12 +70,15 @@ type Client struct {
 	conn   *Conn
 	cfg    ClientConfig
 	log    *slog.Logger
-	prefix string // of reply subjects
+	small  link   // for most requests, pings and cancels
+	bulk   link   // for large requests and replies
+	store  *store // for what is too large for both
 	subs   []*nats.Subscription
 	unhook func() // ends what OpenClient has asked of conn
 	lastID atomic.Uint64
 	under  sync.WaitGroup // requests in Handle, and watch
 	stop   chan struct{}  // closed by Close
+	clean  func()         // removes what is left in the store
 
 	mu       sync.Mutex // guards what follows
 	pools    map[string]*pool
@@ -89,11 +96,15 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 	if err := (Address{Realm: cfg.Realm, Pool: "default"}).Validate(); err != nil {
 		return nil, err
 	}
+	id, bulk := nuid.Next(), cmp.Or(cfg.Bulk, conn)
+	log = log.With("component", "bus")
 	c := &Client{
 		conn:     conn,
 		cfg:      cfg,
-		log:      log.With("component", "bus"),
-		prefix:   replies(cfg.Realm, nuid.Next()),
+		log:      log,
+		small:    newLink(conn, cfg.Realm, id, smallToken),
+		bulk:     newLink(bulk, cfg.Realm, id, bulkToken),
+		store:    newStore(bulk, cfg.Realm, log),
 		pools:    make(map[string]*pool),
 		attempts: make(map[uint64]*attempt),
 		unhook:   func() {},
@@ -103,25 +114,57 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 	if cfg.OnGap != nil {
 		c.unhook = conn.onReconnect(cfg.OnGap)
 	}
-	receivers := map[string]nats.MsgHandler{
-		c.prefix + ">":        c.onReply,
-		allAdverts(cfg.Realm): c.onAdvert,
-	}
-	if cfg.OnEvent != nil {
-		receivers[allEvents(cfg.Realm)] = c.onEvent
-	}
-	for subject, receive := range receivers {
-		sub, err := conn.Subscribe(subject, receive)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("subscribe to %s: %w", subject, err), c.Close())
-		}
-		c.subs = append(c.subs, sub)
-	}
-	if err := conn.FlushTimeout(subscribeTimeout); err != nil {
-		return nil, errors.Join(fmt.Errorf("subscribe to the bus: %w", err), c.Close())
+	c.clean = c.startCleaning()
+	if err := c.subscribe(); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	c.under.Go(c.watch)
 	return c, nil
+}
+
+func (c *Client) subscribe() error {
+	add := func(conn *Conn, subject string, receive nats.MsgHandler) error {
+		sub, err := conn.Subscribe(subject, receive)
+		if err != nil {
+			return fmt.Errorf("subscribe to %s: %w", subject, err)
+		}
+		c.subs = append(c.subs, sub)
+		return nil
+	}
+	err := errors.Join(
+		add(c.bulk.conn, c.bulk.prefix+">", c.onReply),
+		add(c.small.conn, c.small.prefix+">", c.onReply),
+		add(c.conn, allAdverts(c.cfg.Realm), c.onAdvert),
+	)
+	if c.cfg.OnEvent != nil {
+		err = errors.Join(err, add(c.conn, allEvents(c.cfg.Realm), c.onEvent))
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(c.bulk.conn.FlushTimeout(subscribeTimeout), c.conn.FlushTimeout(subscribeTimeout)); err != nil {
+		return fmt.Errorf("subscribe to the bus: %w", err)
+	}
+	return nil
+}
+
+// startCleaning has what is discarded removed from the store until the function
+// that it returns is called, which sees to the rest within lastWords.
+func (c *Client) startCleaning() (finish func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		c.store.clean(ctx, stop)
+	}()
+	return func() {
+		defer cancel()
+		close(stop)
+		select {
+		case <-done:
+		case <-time.After(lastWords):
+		}
+	}
 }
 
 // Close stops listening. Requests whose context has just ended have a moment to
@@ -139,6 +182,7 @@ func (c *Client) Close() error {
 	case <-time.After(lastWords):
 		c.log.Warn("requests are still under way")
 	}
+	c.clean()
 	var errs []error
 	if up, _ := c.conn.Up(); up && !c.conn.IsClosed() {
 		errs = append(errs, c.conn.FlushTimeout(lastWords))
@@ -162,24 +206,34 @@ func (c *Client) Workers(pool string) int {
 	return p.workers()
 }
 
-// MaxRequest is the size in bytes of the largest request that NATS takes, 0 as
-// long as that is not known.
-func (c *Client) MaxRequest() int64 { return max(0, c.conn.MaxPayload()-maxOverhead) }
+// MaxRequest is the size in bytes of the largest request that is carried now, 0 as
+// long as that is not known. It is less while there is no JetStream.
+func (c *Client) MaxRequest() int64 {
+	limit := c.conn.maxInline()
+	if limit == 0 || c.store.missing() {
+		return limit
+	}
+	return max(limit, maxLarge)
+}
 
 // Handle has req answered by a worker. The response is an error of its own if
 // there is no worker, no free slot in time, or no answer before the deadline.
 func (c *Client) Handle(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
 	c.under.Add(1)
 	defer c.under.Done()
-	if limit := c.conn.MaxPayload(); int64(len(req.Raw)) > limit-maxOverhead {
-		return mcp.ErrorResponse(req.ID, mcp.MessageTooLarge("request", limit-maxOverhead))
+	if limit := c.MaxRequest(); int64(len(req.Raw)) > limit {
+		return mcp.ErrorResponse(req.ID, mcp.MessageTooLarge("request", limit))
 	}
 	p := c.enter(req.Pool)
 	defer c.leave(p)
 	until := c.deadline(ctx)
 	t := &trial{client: c, pool: p, req: req, notify: notify, until: until}
 	t.waiter = waiter{principal: req.Principal, bytes: len(req.Raw)}
+	defer t.discard()
 	for again := false; ctx.Err() == nil && time.Now().Before(until); again = true {
+		if refusal := t.deposit(ctx); refusal != nil {
+			return mcp.ErrorResponse(req.ID, refusal)
+		}
 		m, refusal := t.next(ctx, again)
 		if refusal != nil {
 			return mcp.ErrorResponse(req.ID, refusal)
@@ -245,8 +299,13 @@ func (c *Client) poolOf(name string) *pool {
 	return p
 }
 
-func (c *Client) newAttempt(p *pool, m *member, until time.Time) *attempt {
+// newAttempt makes the attempt to send a request of that many bytes to m.
+func (c *Client) newAttempt(p *pool, m *member, until time.Time, bytes int) *attempt {
 	a := newAttempt(c.lastID.Add(1), p, m, until)
+	a.link = &c.small
+	if bytes > bulkFrom {
+		a.link = &c.bulk
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.attempts[a.id] = a
@@ -260,9 +319,10 @@ func (c *Client) forget(a *attempt) {
 }
 
 // onReply passes a worker's reply, or the server's word that there is none, to
-// the attempt. Replies to attempts that are over are dropped.
+// the attempt. Replies to attempts that are over are dropped. The prefixes of both
+// links are of the same length.
 func (c *Client) onReply(m *nats.Msg) {
-	rest := m.Subject[len(c.prefix):]
+	rest := m.Subject[len(c.small.prefix):]
 	if worker, ok := strings.CutPrefix(rest, pingAttempt); ok {
 		c.onPong(worker, m)
 		return
@@ -281,8 +341,12 @@ func (c *Client) onReply(m *nats.Msg) {
 	c.mu.Lock()
 	a := c.attempts[id]
 	c.mu.Unlock()
-	if a != nil {
-		a.push(reply{frame: f, body: m.Data})
+	claim := m.Header.Get(headerBlob)
+	switch {
+	case a != nil:
+		a.push(reply{frame: f, body: m.Data, claim: claim})
+	case claim != "":
+		c.store.discard(claim)
 	}
 }
 

@@ -32,6 +32,12 @@ type ConnConfig struct {
 	Buffer int
 }
 
+// Bulk returns how the same process connects a second time, for large messages.
+func (c ConnConfig) Bulk() ConnConfig {
+	c.Name += " bulk"
+	return c
+}
+
 // A Conn is a connection to NATS that does not give up once it was established:
 // it reconnects without limit, and tells how it is meanwhile. Only Close ends it,
 // or a server that finds the connection in breach of the NATS protocol. Its
@@ -242,11 +248,21 @@ func (c *Conn) Up() (up bool, lasting time.Duration) {
 	return c.up, time.Since(c.since)
 }
 
-// Counters are for operators; the caller may change the map.
-func (c *Conn) Counters() map[string]int64 {
-	return map[string]int64{
-		"slowConsumers":    c.slowConsumers.Load(),
-		"permissionErrors": c.permissionErrors.Load(),
-		"reconnects":       int64(c.Stats().Reconnects), //nolint:gosec // a count,
+// maxInline is the size in bytes of the largest body that NATS takes beside what
+// headers may add, 0 if that is not known.
+func (c *Conn) maxInline() int64 { return max(0, c.MaxPayload()-maxOverhead) }
+
+// Counters are for operators, summed up over different connections; the
+// caller may change the map.
+func Counters(conns ...*Conn) map[string]int64 {
+	sums := make(map[string]int64)
+	for i, c := range conns {
+		if slices.Contains(conns[:i], c) {
+			continue
+		}
+		sums["slowConsumers"] += c.slowConsumers.Load()
+		sums["permissionErrors"] += c.permissionErrors.Load()
+		sums["reconnects"] += int64(c.Stats().Reconnects) //nolint:gosec // a count
 	}
+	return sums
 }

@@ -155,14 +155,14 @@ func TestPermissionViolationIsCountedAndLogged(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	startWorkerWith(t, conn, bus.ConsumerConfig{Address: address, Version: "1.2.3"}, result)
-	require.Eventually(t, func() bool { return conn.Counters()["permissionErrors"] == 9 }, bustest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return bus.Counters(conn)["permissionErrors"] == 9 }, bustest.Patience, time.Millisecond)
 	assert.Equal(t, 3, records.count("Permissions Violation for Subscription to \\\"$SRV.PING"))
 
 	c := openClientOn(t, conn, bus.ClientConfig{Deadline: time.Second})
 	knows(t, c, 1)
 	res := c.Handle(t.Context(), request(t, 1, "echo"), noNotifications(t))
 	assert.Equal(t, mcp.CodeDeadlineExceeded, res.Code)
-	require.Eventually(t, func() bool { return conn.Counters()["permissionErrors"] > 9 }, bustest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return bus.Counters(conn)["permissionErrors"] > 9 }, bustest.Patience, time.Millisecond)
 	records.waitFor(t, "Permissions Violation for Publish to")
 }
 
@@ -174,7 +174,7 @@ func TestSlowConsumerIsCounted(t *testing.T) {
 	for range 3 {
 		require.NoError(t, conn.Publish("news", nil))
 	}
-	require.Eventually(t, func() bool { return conn.Counters()["slowConsumers"] == 1 }, bustest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return bus.Counters(conn)["slowConsumers"] == 1 }, bustest.Patience, time.Millisecond)
 }
 
 func TestClosedConnectionIsDown(t *testing.T) {

@@ -40,7 +40,10 @@ const (
 // A ConsumerConfig says how a worker takes requests.
 type ConsumerConfig struct {
 	Address
-	ID        string        // names this incarnation of the worker; empty for a new one
+	ID string // names this incarnation of the worker; empty for a new one
+	// Bulk is a second connection, for large replies, so that they do not hold up
+	// small ones; nil has one connection carry all.
+	Bulk      *Conn
 	Slots     int           // requests that run at once; 0 means 64
 	Grace     time.Duration // for what is in flight when the worker stops; 0 means 30 s
 	Version   string        // the program's, SemVer
@@ -66,6 +69,8 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 // elsewhere.
 type Consumer struct {
 	conn    *Conn
+	bulk    *Conn
+	store   *store // for what is too large for both
 	handler mcp.Handler
 	cfg     ConsumerConfig
 	log     *slog.Logger
@@ -91,12 +96,15 @@ func NewConsumer(conn *Conn, handler mcp.Handler, cfg ConsumerConfig, log *slog.
 	if cfg.Slots < 0 {
 		return nil, fmt.Errorf("slots %d: want at least 1", cfg.Slots)
 	}
-	id := cmp.Or(cfg.ID, nuid.Next())
+	id, bulk := cmp.Or(cfg.ID, nuid.Next()), cmp.Or(cfg.Bulk, conn)
+	log = log.With(slog.String("component", "bus"), slog.String("worker", id))
 	c := &Consumer{
 		conn:     conn,
+		bulk:     bulk,
+		store:    newStore(bulk, cfg.Realm, log),
 		handler:  handler,
 		cfg:      cfg,
-		log:      log.With(slog.String("component", "bus"), slog.String("worker", id)),
+		log:      log,
 		id:       id,
 		stats:    stats{started: time.Now()},
 		changed:  make(chan struct{}, 1),
@@ -229,10 +237,11 @@ func (c *Consumer) bounceRest(work context.Context, in incoming) {
 	}
 }
 
-// sayGone tells that all replies have been sent, and sends them.
+// sayGone sends all replies, and tells that they have been sent.
 func (c *Consumer) sayGone(ctx context.Context) error {
+	err := c.bulk.FlushWithContext(ctx)
 	c.advertise(workerGone)
-	if err := c.conn.FlushWithContext(ctx); err != nil {
+	if err := errors.Join(err, c.conn.FlushWithContext(ctx)); err != nil {
 		return fmt.Errorf("send the last replies: %w", err)
 	}
 	return nil
@@ -251,6 +260,8 @@ func (c *Consumer) tell(ctx context.Context) error {
 			return nil
 		case <-c.conn.closed:
 			return fmt.Errorf("take requests: %w", c.conn.closedError())
+		case <-c.bulk.closed:
+			return fmt.Errorf("take requests: %w", c.bulk.closedError())
 		case <-tick.C:
 			c.reportStuck()
 			c.calls.forget(time.Now())
@@ -314,7 +325,7 @@ func errStopped() *jsonrpc.Error { return mcp.OutcomeUnknown("the worker had to 
 func (c *Consumer) leaveBehind() error {
 	stuck := c.calls.all()
 	for _, call := range stuck {
-		call.finish(call.fault(errStopped()))
+		call.finish(call.fault(errStopped()), "")
 	}
 	return fmt.Errorf("%d handlers ignored the end of their context and were left behind", len(stuck))
 }
@@ -385,7 +396,11 @@ func (c *Consumer) offer() {
 func (c *Consumer) reportStuck() {
 	for _, call := range c.calls.stuck(time.Now().Add(-stuckPatience)) {
 		c.stats.stuck.Add(1)
+		method := ""
+		if req := call.request(); req != nil {
+			method = req.Method
+		}
 		c.log.Warn("handler ignores the end of its context and keeps its slot",
-			slog.String("method", call.req.Method), slog.Duration("running", time.Since(call.started)))
+			slog.String("method", method), slog.Duration("running", time.Since(call.started)))
 	}
 }

@@ -67,7 +67,7 @@ func (c *Consumer) reconcile(key string, sent, now time.Time) {
 	case fateRuns:
 	case fateEnded:
 		c.stats.again.Add(1)
-		if err := c.conn.Publish(result.subject, result.body); err != nil {
+		if err := c.publish(result); err != nil {
 			c.unsent(frameResult, err)
 		}
 	case fateUnknown:

@@ -116,7 +116,7 @@ func (c *Consumer) serviceStats() micro.Stats {
 
 // counters are the rest of what is counted, as the endpoint's data.
 func (c *Consumer) counters() []byte {
-	counters := c.conn.Counters()
+	counters := Counters(c.conn, c.bulk)
 	maps.Copy(counters, map[string]int64{
 		"slots":         int64(c.cfg.Slots),
 		"freeSlots":     int64(c.free()),

@@ -1,7 +1,7 @@
 package bus
 
 // ReplyPrefix is the prefix of the subjects on which c takes replies.
-func (c *Client) ReplyPrefix() string { return c.prefix }
+func (c *Client) ReplyPrefix() string { return c.small.prefix }
 
 // Queued is the number of requests that wait for a slot in pool.
 func (c *Client) Queued(pool string) int {

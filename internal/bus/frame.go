@@ -86,6 +86,7 @@ const (
 	frameRefused      frameKind = 'x' // not started: cancelled before, or arrived after its start-by
 	frameOnce         frameKind = 'o' // not started: it may have run before, and must not run twice
 	frameUnknown      frameKind = 'u' // not started, and will not be: it has not come before it was asked for
+	frameMislaid      frameKind = 'm' // not started: it was not in the store, or not as it was put there
 	frameForgotten    frameKind = 'f' // it may have run: that is too long ago to be known
 	framePong         frameKind = 'p' // the worker is there
 )
@@ -150,7 +151,7 @@ func parseFrame(token string) (f frame, ok bool) {
 	}
 	valid := err1 == nil && err2 == nil && err3 == nil && f.number > 0 && f.free >= 0
 	switch f.kind {
-	case frameAccept, frameNotification, frameResult, frameBusy, frameDrain, frameRefused, frameOnce, frameUnknown, frameForgotten, framePong:
+	case frameAccept, frameNotification, frameResult, frameBusy, frameDrain, frameRefused, frameOnce, frameUnknown, frameMislaid, frameForgotten, framePong:
 		return f, valid
 	}
 	return frame{}, false

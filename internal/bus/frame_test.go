@@ -52,7 +52,7 @@ func TestFramesOnTheWire(t *testing.T) {
 
 // TestReplySubject holds that both ends read the same out of a reply subject.
 func TestReplySubject(t *testing.T) {
-	prefix := replies("main", "I1")
+	prefix := replies("main", "I1", "0")
 	sent := terms{profile: mcp.Contract, startBy: time.UnixMilli(5), deadline: time.UnixMilli(6)}
 	subject := replySubject(prefix, 37, sent)
 	assert.Equal(t, "mcp.v1.main.r.I1.0.11.c-5-6", subject)
@@ -61,8 +61,7 @@ func TestReplySubject(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, sent, received)
 	assert.Equal(t, "I1.0.11", key)
-	client := &Client{prefix: prefix, cfg: ClientConfig{Realm: "main"}}
-	assert.Equal(t, key, client.keyPrefix()+(&attempt{id: 37}).key(), "what a cancel names")
+	assert.Equal(t, key, newLink(nil, "main", "I1", "0").keys+(&attempt{id: 37}).key(), "what a cancel names")
 
 	id, f, bare, ok := parseReply((subject + ".r-2-3")[len(prefix):])
 	require.True(t, ok)

@@ -99,7 +99,7 @@ func (c *crew) take(l *leader, m *nats.Msg) {
 		return
 	}
 	pace := c.paces.of(m.Subject)
-	if !pace.quick() {
+	if call.claim != "" || !pace.quick() {
 		c.slots.Go(func() { c.run(call, pace) })
 		return
 	}

@@ -57,10 +57,13 @@ func (c *Consumer) admit(m *nats.Msg) *call {
 		t = doorTerms(m)
 	}
 	call := &call{consumer: c, msg: m, terms: t, key: key, direct: direct, started: time.Now()}
+	if direct {
+		call.claim = m.Header.Get(headerBlob)
+	}
 	switch {
 	case call.started.After(t.startBy):
 		call.refuse(frameRefused)
-	case t.again && !c.repeatable(call):
+	case t.again && call.claim == "" && !c.repeatable(call):
 		call.refuse(frameOnce)
 	case !c.occupy():
 		c.want()
@@ -89,7 +92,10 @@ func (c *Consumer) run(work context.Context, call *call) {
 	ctx, cancel := context.WithDeadlineCause(work, call.deadline, mcp.DeadlineExceeded(true))
 	defer cancel()
 	call.cancel = cancel
-	fault := call.parse()
+	var fault *jsonrpc.Error
+	if call.claim == "" {
+		fault = call.parse()
+	}
 	switch c.calls.add(call) {
 	case mayStart:
 	case ifDraining:
@@ -104,10 +110,23 @@ func (c *Consumer) run(work context.Context, call *call) {
 		c.vacate()
 		return
 	}
+	if call.claim != "" {
+		if refusal := c.fetch(ctx, call); refusal != 0 {
+			c.vacate()
+			call.refuse(refusal)
+			c.calls.remove(call, sentReply{}, time.Now())
+			return
+		}
+		fault = call.invalid
+	}
 	res := c.answer(ctx, call, fault)
+	res, claim := c.deposit(ctx, call, res) // before another call may begin: it takes memory
 	c.vacate()
 	c.stats.count(res, time.Since(call.started))
-	result := call.finish(res)
+	result := call.finish(res, claim)
+	if claim != "" && result.subject == "" {
+		c.store.remove(context.WithoutCancel(work), claim)
+	}
 	c.calls.remove(call, result, time.Now()) // last: an idle worker has sent all its replies
 }
 
@@ -153,7 +172,8 @@ type call struct {
 	direct   bool   // the reply subject takes frames; otherwise it takes one reply
 	started  time.Time
 	cancel   context.CancelFunc
-	req      *mcp.Request   // nil before parse
+	claim    string         // to the request, if that is in the store
+	req      *mcp.Request   // nil before parse; mu guards it if it is in the store
 	invalid  *jsonrpc.Error // what is wrong with it
 
 	// Guarded by the call table:
@@ -180,12 +200,11 @@ func (c *call) accept() { c.send(frameAccept, nil, 0) }
 
 func (c *call) notify(notification []byte) { c.send(frameNotification, notification, 0) }
 
-// finish sends the response, and returns what was sent. Only the first one
-// counts.
-func (c *call) finish(res *mcp.Response) sentReply {
-	limit := c.consumer.conn.MaxPayload() - maxOverhead
-	if int64(len(res.Body)) > limit {
-		res = c.fault(mcp.MessageTooLarge("response", limit))
+// finish sends the response, or the claim to it if there is one, and returns what
+// was sent. Only the first one counts.
+func (c *call) finish(res *mcp.Response, claim string) sentReply {
+	if claim != "" {
+		return c.sendReply(frameResult, nil, claim, res.Code)
 	}
 	return c.send(frameResult, res.Body, res.Code)
 }
@@ -204,8 +223,8 @@ func (c *call) refuse(kind frameKind) {
 // door lets in, is left out: an answer without it is better than none.
 func (c *call) fault(err *jsonrpc.Error) *mcp.Response {
 	var id jsonrpc.ID
-	if c.req != nil {
-		id = c.req.ID
+	if req := c.request(); req != nil {
+		id = req.ID
 	}
 	res := mcp.ErrorResponse(id, err)
 	if int64(len(res.Body)) > c.consumer.conn.MaxPayload() {
@@ -214,8 +233,12 @@ func (c *call) fault(err *jsonrpc.Error) *mcp.Response {
 	return res
 }
 
-// send publishes a reply, unless the last one has been sent.
 func (c *call) send(kind frameKind, body []byte, code int) (sent sentReply) {
+	return c.sendReply(kind, body, "", code)
+}
+
+// sendReply publishes a reply, unless the last one has been sent.
+func (c *call) sendReply(kind frameKind, body []byte, claim string, code int) (sent sentReply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -231,12 +254,16 @@ func (c *call) send(kind frameKind, body []byte, code int) (sent sentReply) {
 	case !last:
 		return sentReply{} // a plain request takes one reply
 	}
-	if err := c.consumer.conn.Publish(subject, body); err != nil {
+	if c.direct && len(body) > bulkFrom {
+		subject = bulkReply(c.consumer.cfg.Realm, subject)
+	}
+	sent = sentReply{subject: subject, body: body, claim: claim}
+	if err := c.consumer.publish(sent); err != nil {
 		c.consumer.unsent(kind, err) // the next reply takes its number
 	} else {
 		c.number++
 	}
-	return sentReply{subject: subject, body: body}
+	return sent
 }
 
 func (c *Consumer) unsent(kind frameKind, err error) {

@@ -91,7 +91,9 @@ func parseAdvert(realm, subject string) (pool, worker string, ok bool) {
 
 // replies is the prefix of the reply subjects of one connection of one ingress
 // incarnation.
-func replies(realm, ingress string) string { return Protocol + "." + realm + ".r." + ingress + ".0." }
+func replies(realm, ingress, connection string) string {
+	return Protocol + "." + realm + ".r." + ingress + "." + connection + "."
+}
 
 // subjectToken is the last token of the subject that req travels on: its tool's.
 func subjectToken(req *mcp.Request) string {

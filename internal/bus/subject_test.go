@@ -16,7 +16,7 @@ func TestSubjects(t *testing.T) {
 	assert.Equal(t, "mcp.v1.main.notes.adv.W1", a.advert("W1"))
 	assert.Equal(t, "mcp.v1.main.notes.q.*", a.door())
 	assert.Equal(t, "mcp.v1.main.*.adv.*", allAdverts("main"))
-	assert.Equal(t, "mcp.v1.main.r.I1.0.", replies("main", "I1"))
+	assert.Equal(t, "mcp.v1.main.r.I1.0.", replies("main", "I1", "0"))
 }
 
 func TestAddressValidate(t *testing.T) {

@@ -34,6 +34,9 @@ type trial struct {
 	lost     int  // attempts that may have run, and of which no result will come
 	offered  int  // value of lost when a worker was last asked whether that does harm
 	notified bool // the client has had a notification
+
+	claim   string // to the request in the store, if NATS does not take it
+	mislaid int    // how often a worker did not get it from there
 }
 
 // maxLost is how many attempts with an unknown outcome may follow each other.
@@ -62,7 +65,7 @@ func errLost() *jsonrpc.Error { return mcp.OutcomeUnknown("the worker that had t
 // that it was not started there and may be sent again.
 func (t *trial) send(ctx context.Context, m *member) *mcp.Response {
 	c := t.client
-	a := c.newAttempt(t.pool, m, t.until)
+	a := c.newAttempt(t.pool, m, t.until, len(t.req.Raw))
 	defer c.forget(a)
 	if err := t.publish(a); err != nil {
 		return t.unsent(ctx, a, err)
@@ -74,7 +77,7 @@ func (t *trial) publish(a *attempt) error {
 	now := time.Now()
 	offset := a.member.clockOffset()
 	subject := Address{Realm: t.client.cfg.Realm, Pool: t.pool.name}.calls(a.member.id) + subjectToken(t.req)
-	reply := replySubject(t.client.prefix, a.id, terms{
+	reply := replySubject(a.link.prefix, a.id, terms{
 		profile:  t.req.Profile,
 		again:    t.lost > 0,
 		mirrored: t.req.Mirrored,
@@ -82,10 +85,17 @@ func (t *trial) publish(a *attempt) error {
 		deadline: t.until.Add(offset + deadlineSlack),
 	})
 	h := header(t.req)
-	if h == nil {
-		return t.client.conn.PublishRequest(subject, reply, t.req.Raw)
+	switch {
+	case t.claim != "":
+		if h == nil {
+			h = nats.Header{}
+		}
+		h[headerBlob] = []string{t.claim}
+		return a.link.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: h})
+	case h != nil:
+		return a.link.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: h, Data: t.req.Raw})
 	}
-	return t.client.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: h, Data: t.req.Raw})
+	return a.link.conn.PublishRequest(subject, reply, t.req.Raw)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -103,16 +113,16 @@ func (t *trial) unsent(ctx context.Context, a *attempt, err error) *mcp.Response
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return mcp.ErrorResponse(t.req.ID, mcp.BusDown(maxRetryAfter))
 	case errors.Is(err, nats.ErrMaxPayload): // with a header larger than maxOverhead
-		return mcp.ErrorResponse(t.req.ID, mcp.MessageTooLarge("request", t.client.conn.MaxPayload()-maxOverhead))
+		return mcp.ErrorResponse(t.req.ID, mcp.MessageTooLarge("request", t.client.conn.maxInline()))
 	}
 	late := time.After(time.Until(t.until))
 	patience := time.NewTimer(outagePatience)
-	if up, lasting := t.client.conn.Up(); !up {
+	if up, lasting := a.link.conn.Up(); !up {
 		patience.Reset(outagePatience - lasting)
 	}
 	defer patience.Stop()
 	select {
-	case <-t.client.conn.Connected():
+	case <-a.link.conn.Connected():
 		return nil
 	case <-patience.C:
 		return mcp.ErrorResponse(t.req.ID, mcp.BusDown(noWorkersPatience))
@@ -136,7 +146,7 @@ func (t *trial) await(ctx context.Context, a *attempt) *mcp.Response {
 		}
 		ready, missing := a.take()
 		for _, r := range ready {
-			if res, over := t.reply(a, r); over {
+			if res, over := t.reply(ctx, a, r); over {
 				return res
 			}
 		}
@@ -151,7 +161,7 @@ func (t *trial) await(ctx context.Context, a *attempt) *mcp.Response {
 
 // reply deals with one reply; over ends the attempt, with a nil response if the
 // request was not started.
-func (t *trial) reply(a *attempt, r reply) (res *mcp.Response, over bool) {
+func (t *trial) reply(ctx context.Context, a *attempt, r reply) (res *mcp.Response, over bool) {
 	switch r.kind {
 	case frameNotification:
 		t.pass(r.body)
@@ -167,10 +177,16 @@ func (t *trial) reply(a *attempt, r reply) (res *mcp.Response, over bool) {
 			t.client.log.Warn("notifications dropped for a slow client", slog.Int("dropped", dropped))
 		}
 		t.pool.answered(a.member, r.frame, time.Since(a.sent))
+		if r.claim != "" {
+			return t.fetch(ctx, r), true
+		}
 		return &mcp.Response{Body: r.body, Code: r.code}, true
 	case frameOnce:
 		t.pool.answered(a.member, r.frame, 0)
 		return mcp.ErrorResponse(t.req.ID, errLost()), true
+	case frameMislaid:
+		t.pool.answered(a.member, r.frame, 0)
+		return t.putAgain(), true
 	case frameUnknown:
 		if !a.hasRun() {
 			t.pool.answered(a.member, r.frame, 0)
@@ -191,6 +207,12 @@ func (t *trial) reply(a *attempt, r reply) (res *mcp.Response, over bool) {
 // means that another worker may be asked.
 func (t *trial) lose(a *attempt) *mcp.Response {
 	t.pool.release(a.member)
+	return t.miss()
+}
+
+// miss deals with a result that will not come. A nil response means that another
+// worker may be asked.
+func (t *trial) miss() *mcp.Response {
 	if t.lost++; t.lost < maxLost {
 		return nil
 	}
@@ -212,7 +234,7 @@ func (t *trial) pass(notification []byte) {
 func (t *trial) abandon(a *attempt) *mcp.Response {
 	c := t.client
 	subject := Address{Realm: c.cfg.Realm, Pool: t.pool.name}.control(a.member.id)
-	if err := c.conn.Publish(subject, []byte(wordCancel+" "+c.keyPrefix()+a.key())); err != nil {
+	if err := c.conn.Publish(subject, []byte(wordCancel+" "+a.link.keys+a.key())); err != nil {
 		c.log.Debug("cancel not sent", slog.Any("error", err)) // its deadline ends the work
 	}
 	t.pool.release(a.member)

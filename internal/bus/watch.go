@@ -185,20 +185,24 @@ func (p *pool) examine(m *member, now time.Time, lasting time.Duration, n int) (
 // ping asks m whether it is there, and for the attempts that are due.
 func (c *Client) ping(m *member, attempts []*attempt, now time.Time) {
 	offset := m.clockOffset()
-	opening := []byte(wordPing + " " + c.keyPrefix())
-	message := opening
-	for _, a := range attempts {
-		if !a.asked.due(now) {
-			continue
+	for _, l := range []*link{&c.small, &c.bulk} { // the keys in one message begin alike
+		opening := []byte(wordPing + " " + l.keys)
+		message := opening
+		for _, a := range attempts {
+			if a.link != l || !a.asked.due(now) {
+				continue
+			}
+			message = append(append(message, ' '), a.key()...)
+			message = strconv.AppendInt(append(message, '-'), a.sent.Add(offset).UnixMilli(), 10)
+			if len(message) > maxPing {
+				c.control(attempts[0].pool, m, message)
+				message = opening
+			}
 		}
-		message = append(append(message, ' '), a.key()...)
-		message = strconv.AppendInt(append(message, '-'), a.sent.Add(offset).UnixMilli(), 10)
-		if len(message) > maxPing {
+		if l == &c.small || len(message) > len(opening) {
 			c.control(attempts[0].pool, m, message)
-			message = opening
 		}
 	}
-	c.control(attempts[0].pool, m, message)
 }
 
 // lose gives m up. Should it come back, it learns that nobody waits for what it
@@ -208,7 +212,7 @@ func (c *Client) lose(m *member, attempts []*attempt, why string) {
 	message := []byte(wordCancel)
 	for _, a := range attempts {
 		a.push(reply{frame: frame{kind: frameLost}})
-		message = append(append(append(message, ' '), c.keyPrefix()...), a.key()...)
+		message = append(append(append(message, ' '), a.link.keys...), a.key()...)
 		if len(message) > maxPing {
 			c.control(a.pool, m, message)
 			message = []byte(wordCancel)
@@ -220,7 +224,7 @@ func (c *Client) lose(m *member, attempts []*attempt, why string) {
 // control sends a message to m's control subject.
 func (c *Client) control(p *pool, m *member, message []byte) {
 	subject := Address{Realm: c.cfg.Realm, Pool: p.name}.control(m.id)
-	if err := c.conn.PublishRequest(subject, c.prefix+pingAttempt+m.id, message); err != nil {
+	if err := c.conn.PublishRequest(subject, c.small.prefix+pingAttempt+m.id, message); err != nil {
 		c.log.Debug("control message not sent", slog.Any("error", err)) // a ping comes again, and a deadline ends all work
 	}
 }
@@ -249,8 +253,5 @@ func (c *Client) onPong(rest string, m *nats.Msg) {
 // took a message.
 func saysNoResponders(m *nats.Msg) bool { return len(m.Data) == 0 && m.Header.Get("Status") == "503" }
 
-// keyPrefix is what the keys of all attempts begin with; key is the rest. Keys are
-// what a worker sees of an attempt in the reply subject.
-func (c *Client) keyPrefix() string { return c.prefix[len(Protocol+"."+c.cfg.Realm+".r."):] }
-
+// key is the key of the attempt, without what those of its link begin with.
 func (a *attempt) key() string { return strconv.FormatUint(a.id, 36) }

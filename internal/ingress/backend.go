@@ -18,6 +18,7 @@ import (
 // -local, NATS and the workers themselves.
 type backend struct {
 	conn *bus.Conn
+	bulk *bus.Conn                   // for large messages
 	run  func(context.Context) error // until its context ends, or the connection for good
 
 	closers []func()
@@ -46,9 +47,11 @@ func openBackend(ctx context.Context, cfg config, say io.Writer, log *slog.Logge
 }
 
 func (b *backend) openRemote(ctx context.Context, cfg config, _ io.Writer, log *slog.Logger) (err error) {
-	b.conn, err = b.connect(ctx, cfg.conn(), log)
-	b.run = func(ctx context.Context) error { return b.conn.Hold(ctx) }
-	return err
+	if b.conn, b.bulk, err = b.connectTwice(ctx, cfg.conn(), log); err != nil {
+		return err
+	}
+	b.run = actor.All(b.conn.Hold, b.bulk.Hold)
+	return nil
 }
 
 func (b *backend) openLocal(ctx context.Context, cfg config, say io.Writer, log *slog.Logger) error {
@@ -58,24 +61,33 @@ func (b *backend) openLocal(ctx context.Context, cfg config, say io.Writer, log 
 	}
 	conn := cfg.conn()
 	conn.URL, conn.InProcess = server.ClientURL(), server
-	if b.conn, err = b.connect(ctx, conn, log); err != nil {
+	if b.conn, b.bulk, err = b.connectTwice(ctx, conn, log); err != nil {
 		return err
 	}
 	conn.Name = cfg.Conn("mcpyard worker").Name
 	var workers []func(context.Context) error
 	for range cfg.workers {
-		c, err := b.connect(ctx, conn, log)
+		c, bulk, err := b.connectTwice(ctx, conn, log)
 		if err != nil {
 			return err
 		}
-		w, err := worker.New(ctx, c, cfg.worker(), log)
+		w, err := worker.New(ctx, c, cfg.worker(bulk), log)
 		if err != nil {
 			return err
 		}
 		workers = append(workers, w.Run)
 	}
-	b.run = actor.All(append(workers, b.conn.Hold)...)
+	b.run = actor.All(append(workers, b.conn.Hold, b.bulk.Hold)...)
 	return nil
+}
+
+// connectTwice returns a connection, and another one for large messages.
+func (b *backend) connectTwice(ctx context.Context, cfg bus.ConnConfig, log *slog.Logger) (conn, bulk *bus.Conn, err error) {
+	if conn, err = b.connect(ctx, cfg, log); err != nil {
+		return nil, nil, err
+	}
+	bulk, err = b.connect(ctx, cfg.Bulk(), log)
+	return conn, bulk, err
 }
 
 func (b *backend) connect(ctx context.Context, cfg bus.ConnConfig, log *slog.Logger) (*bus.Conn, error) {

@@ -128,9 +128,10 @@ func (c config) validateLocal(fs *flag.FlagSet) error {
 
 func (c config) conn() bus.ConnConfig { return c.Conn("mcpyard ingress") }
 
-func (c config) client(hub *subscription.Hub) bus.ClientConfig {
+func (c config) client(hub *subscription.Hub, bulk *bus.Conn) bus.ClientConfig {
 	return bus.ClientConfig{
 		Realm:    c.Realm,
+		Bulk:     bulk,
 		Deadline: c.deadline,
 		MaxQueue: c.queue,
 		OnEvent:  hub.Publish,
@@ -156,10 +157,11 @@ func (c config) stdioTransport(onStop func()) mcpstdio.Config {
 	return mcpstdio.Config{Pool: c.Pool, MaxLine: int64(c.maxBody), Grace: c.Grace, OnStop: onStop}
 }
 
-func (c config) worker() worker.Config {
+func (c config) worker(bulk *bus.Conn) worker.Config {
 	return worker.Config{
 		ConsumerConfig: bus.ConsumerConfig{
 			Address: bus.Address{Realm: c.Realm, Pool: c.Pool},
+			Bulk:    bulk,
 			Slots:   c.slots,
 			Grace:   c.Grace,
 			Version: cli.Version,

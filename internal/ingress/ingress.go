@@ -49,7 +49,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	defer backend.close()
 	hub := subscription.NewHub(cfg.subscriptions(), log)
-	client, err := bus.OpenClient(backend.conn, cfg.client(hub), log)
+	client, err := bus.OpenClient(backend.conn, cfg.client(hub, backend.bulk), log)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		defer ln.Close()
 		fmt.Fprintf(say, "Health and readiness at http://%s/healthz and /readyz\n", ln.Addr())
 		// Behind all that serves clients, so that operators see it stop.
-		run = actor.InFront(run, actor.HTTP(ops.NewServer(status(ctx, cfg, backend.conn, client, hub)), ln, cfg.Grace))
+		run = actor.InFront(run, actor.HTTP(ops.NewServer(status(ctx, cfg, backend, client, hub)), ln, cfg.Grace))
 	}
 	var g oklog.Group
 	g.Add(actor.New(ctx, log, "transport", run))
@@ -82,10 +82,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 // status tells that the process stops from the end of ctx on.
-func status(ctx context.Context, cfg config, conn *bus.Conn, client *bus.Client, hub *subscription.Hub) func() ops.Status {
+func status(ctx context.Context, cfg config, b *backend, client *bus.Client, hub *subscription.Hub) func() ops.Status {
 	return func() ops.Status {
-		up, lasting := conn.Up()
-		s := ops.Status{Ready: up && ctx.Err() == nil, Counters: conn.Counters()}
+		up, lasting := b.conn.Up()
+		s := ops.Status{Ready: up && ctx.Err() == nil, Counters: bus.Counters(b.conn, b.bulk)}
 		s.Counters["workers"] = int64(client.Workers(cfg.Pool))
 		s.Counters["listeners"] = int64(hub.Streams())
 		switch {

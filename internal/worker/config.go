@@ -63,10 +63,11 @@ func (c config) conn() bus.ConnConfig {
 	return conn
 }
 
-func (c config) worker(own []mcp.Toolset) Config {
+func (c config) worker(bulk *bus.Conn, own []mcp.Toolset) Config {
 	return Config{
 		ConsumerConfig: bus.ConsumerConfig{
 			Address: bus.Address{Realm: c.Realm, Pool: c.Pool},
+			Bulk:    bulk,
 			Slots:   c.slots,
 			Grace:   c.Grace,
 			Version: cli.Version,

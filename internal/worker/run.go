@@ -39,7 +39,12 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, own ...mc
 		return err
 	}
 	defer conn.Close()
-	consumer, err := New(ctx, conn, cfg.worker(own), log)
+	bulk, err := bus.Connect(ctx, cfg.conn().Bulk(), log)
+	if err != nil {
+		return err
+	}
+	defer bulk.Close()
+	consumer, err := New(ctx, conn, cfg.worker(bulk, own), log)
 	if err != nil {
 		return err
 	}
@@ -53,7 +58,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, own ...mc
 		defer ln.Close()
 		fmt.Fprintf(stdout, "Health and readiness at http://%s/healthz and /readyz\n", ln.Addr())
 		// Behind the consumer, so that operators see it drain.
-		run = actor.InFront(run, actor.HTTP(ops.NewServer(status(conn, consumer)), ln, cfg.Grace))
+		run = actor.InFront(run, actor.HTTP(ops.NewServer(status(conn, bulk, consumer)), ln, cfg.Grace))
 	}
 	var g oklog.Group
 	g.Add(actor.New(ctx, log, "consumer", run))
@@ -62,9 +67,9 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, own ...mc
 	return g.Run()
 }
 
-func status(conn *bus.Conn, consumer *Worker) func() ops.Status {
+func status(conn, bulk *bus.Conn, consumer *Worker) func() ops.Status {
 	return func() ops.Status {
-		s := ops.Status{Ready: consumer.Ready(), Counters: conn.Counters()}
+		s := ops.Status{Ready: consumer.Ready(), Counters: bus.Counters(conn, bulk)}
 		if up, lasting := conn.Up(); !up {
 			s.Reason = fmt.Sprintf("no connection to NATS for %s, reconnecting", lasting.Round(time.Second))
 		} else if !s.Ready {

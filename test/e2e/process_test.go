@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -21,6 +23,32 @@ func startNATS(t testing.TB) string {
 	t.Helper()
 	p := asProcess(t, "nats-server", "-js", "-sd", t.TempDir(), "-a", "127.0.0.1", "-p", "-1")
 	return "nats://" + p.says(t, process.SaysServer)
+}
+
+// Messages that NATS does not take go up and down, and leave nothing behind.
+func TestLargeMessages(t *testing.T) {
+	t.Parallel()
+	url := startNATS(t)
+	f := &fleet{workers: []*program{asProcess(t, "worker", "-nats", url)}}
+	f.ingress = asProcess(t, "ingress", "-nats", url, "-http", "127.0.0.1:0", "-ops", "127.0.0.1:0", "-max-body", "8MiB")
+	f.caller = newCaller(t, f.ingress.says(t, process.SaysClients))
+	f.awaitWorkers(t, 1)
+	large := strings.Repeat("large ", 4<<20/6+1)
+	text, err := f.ask(t, tool("echo", fmt.Sprintf(`{"text":%q}`, large))).text()
+	require.NoError(t, err)
+	require.True(t, large == text, "%d bytes came back", len(text))
+
+	conn, err := nats.Connect(url)
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	stream, err := js.Stream(t.Context(), "OBJ_mcpyard-large-main")
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		info, err := stream.Info(t.Context())
+		return err == nil && info.State.Msgs == 0
+	})
 }
 
 // Four processes, as the README starts them.
