@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -100,7 +101,7 @@ func TestLargeMessages(t *testing.T) {
 				req := sized(t, size)
 				res := c.Handle(t.Context(), req, noNotifications(t))
 				require.Zero(t, res.Code, "%.300s", res.Body)
-				require.True(t, string(mcp.ResultResponse(req.ID, req.Raw).Body) == string(res.Body), "%d bytes", size)
+				require.True(t, bytes.Equal(mcp.ResultResponse(req.ID, req.Raw).Body, res.Body), "%d bytes", size)
 			}
 			isEmptied(t, stored(t, s))
 			assert.Zero(t, c.Kept())

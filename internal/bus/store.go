@@ -289,7 +289,7 @@ func (o *objects) get(ctx context.Context, claim string) ([]byte, error) {
 		return nil, errDamaged
 	}
 	message := make([]byte, 0, info.Size)
-	for next := uint64(1); len(message) < int(info.Size); { //nolint:gosec // at most maxLarge
+	for next := uint64(1); len(message) < int(info.Size); {
 		m, err := o.stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(o.chunks(info)))
 		if err != nil {
 			return nil, err

@@ -36,7 +36,7 @@ type TaskPolicy struct {
 	// task, without being started again. Zero: it becomes one before it starts,
 	// so that it waits in the queue of tasks and survives the process that took
 	// the request. One that is already running when it becomes a task ends with
-	// the process that runs it, unless the tool is idempotent.
+	// the process that runs it, unless the tool reads only or is idempotent.
 	After time.Duration
 }
 

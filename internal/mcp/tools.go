@@ -22,7 +22,8 @@ type Tool struct {
 // ToolAnnotations say what a tool does to its environment. A nil pointer leaves
 // the client to the default, which is the worst case. Clients decide by them what
 // to ask their user, and whether a call whose outcome is unknown is safe to send
-// again, so they must be honest. Nothing in this program acts on them.
+// again, so they must be honest. So does this program: after a worker was lost it
+// runs calls again of tools that read only or are idempotent, and of no others.
 //
 // Spec: schema, ToolAnnotations.
 type ToolAnnotations struct {

@@ -36,7 +36,8 @@ func TestLargeMessages(t *testing.T) {
 	large := strings.Repeat("large ", 4<<20/6+1)
 	text, err := f.ask(t, tool("echo", fmt.Sprintf(`{"text":%q}`, large))).text()
 	require.NoError(t, err)
-	require.True(t, large == text, "%d bytes came back", len(text))
+	require.Len(t, text, len(large))
+	require.Zero(t, strings.Compare(large, text), "it came back changed")
 
 	conn, err := nats.Connect(url)
 	require.NoError(t, err)
