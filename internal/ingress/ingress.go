@@ -49,7 +49,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	defer backend.close()
 	hub := subscription.NewHub(cfg.subscriptions(), log)
-	client, err := bus.OpenClient(backend.conn, cfg.client(hub, backend.bulk), log) //nolint:contextcheck // Close ends it, not ctx
+	client, err := bus.OpenClient(backend.conn, cfg.client(hub, backend.bulk), log) //nolint:contextcheck // it ends with Close
 	if err != nil {
 		return err
 	}
