@@ -15,9 +15,12 @@ const (
 	// maxPast bounds how many of them it remembers, and maxKept the bytes of
 	// their results; the oldest give way.
 	maxPast = 16 << 10
-	maxKept = 16 << 20
+	maxKept = 64 << 20
 	// forgetMargin is how wrong an ingress may be about a worker's clock.
 	forgetMargin = 250 * time.Millisecond
+	// largeAgain is how long a large result may be on its way before it is sent
+	// again, and then twice as long: more of the same would only delay it.
+	largeAgain = time.Second
 )
 
 // A callTable has the calls that a worker runs, and remembers for a while what
@@ -40,6 +43,23 @@ type record struct {
 	call   *call     // while it runs
 	ended  time.Time // since when it does not, or will not
 	result sentReply // empty if it was never started
+	again  time.Time // a large result is not sent once more before that
+}
+
+// onItsWay tells whether a large result need not be sent again yet. Otherwise it
+// is taken to be sent now.
+func (r *record) onItsWay(now time.Time) bool {
+	if len(r.result.body) <= bulkFrom {
+		return false
+	}
+	if r.again.IsZero() {
+		r.again = r.ended.Add(largeAgain)
+	}
+	if now.Before(r.again) {
+		return true
+	}
+	r.again = now.Add(now.Sub(r.ended))
+	return false
 }
 
 func (r *record) started() bool { return r.call != nil || r.result.subject != "" }
@@ -116,7 +136,7 @@ func (t *callTable) cancel(key string, now time.Time) {
 type fate int
 
 const (
-	fateRuns fate = iota
+	fateRuns fate = iota // or its result is on its way
 	fateEnded
 	fateUnknown   // it has not come, and will not be started when it does
 	fateForgotten // it may have run
@@ -133,7 +153,7 @@ func (t *callTable) fateOf(key string, sent, now time.Time) (fate, sentReply) {
 		return fateForgotten, sentReply{}
 	case r == nil:
 		t.bury(key, now)
-	case r.call != nil:
+	case r.call != nil, r.onItsWay(now):
 		return fateRuns, sentReply{}
 	case r.started():
 		return fateEnded, r.result

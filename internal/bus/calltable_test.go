@@ -156,13 +156,33 @@ func TestCallTableForgets(t *testing.T) {
 	end("second", maxKept, noon.Add(time.Second)) // leaves no room for the first
 	assert.Equal(t, maxKept, table.kept)
 	fateOf := func(key string, sent time.Time) fate {
-		fate, _ := table.fateOf(key, sent, noon.Add(time.Second))
+		fate, _ := table.fateOf(key, sent, noon.Add(time.Second+largeAgain))
 		return fate
 	}
 	assert.Equal(t, fateForgotten, fateOf("first", noon.Add(-time.Second)))
 	assert.Equal(t, fateForgotten, fateOf("other", noon.Add(forgetMargin)))
 	assert.Equal(t, fateUnknown, fateOf("another", noon.Add(forgetMargin+1)), "it was sent after the first had ended")
 	assert.Equal(t, fateEnded, fateOf("second", noon))
+}
+
+// TestCallTableLargeResults holds that a large result is not sent again while it may
+// be on its way.
+func TestCallTableLargeResults(t *testing.T) {
+	for size, want := range map[int][]fate{
+		bulkFrom:     {fateEnded, fateEnded, fateEnded, fateEnded, fateEnded, fateEnded},
+		bulkFrom + 1: {fateRuns, fateEnded, fateRuns, fateEnded, fateRuns, fateEnded},
+	} {
+		var table callTable
+		c, _ := tableCall(t, "large")
+		require.Equal(t, mayStart, table.add(c))
+		table.remove(c, sentReply{subject: "large", body: make([]byte, size)}, noon)
+		var got []fate
+		for _, after := range []time.Duration{largeAgain - 1, largeAgain, 2*largeAgain - 1, 2 * largeAgain, 4*largeAgain - 1, 4 * largeAgain} {
+			fate, _ := table.fateOf("large", noon, noon.Add(after))
+			got = append(got, fate)
+		}
+		assert.Equal(t, want, got, size)
+	}
 }
 
 func TestCallTableClose(t *testing.T) {
