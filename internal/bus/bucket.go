@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// openTimeout bounds the wait for a JetStream that may not be there.
-	openTimeout = 5 * time.Second
 	// callTimeout bounds the wait for the answer to one call.
 	callTimeout = 5 * time.Second
 	// rangeTimeout bounds one pass over a bucket.
@@ -50,19 +48,18 @@ var ErrNoJetStream = errors.New("JetStream does not answer; start nats-server wi
 // is, also when another process has just created it with other settings: these
 // are its operator's to change.
 func OpenBucket(ctx context.Context, nc *nats.Conn, name string, replicas int) (*Bucket, error) {
-	b, err := openBucket(ctx, nc, name, replicas)
-	switch {
-	case err == nil:
-		return b, nil
-	case ctx.Err() == nil && isJetStreamMissing(err):
-		return nil, fmt.Errorf("open bucket %q: %w: %w", name, ErrNoJetStream, err)
+	var b *Bucket
+	err := untilAnswered(ctx, nc, func(ctx context.Context) (err error) {
+		b, err = openBucket(ctx, nc, name, replicas)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %q: %w", name, err)
 	}
-	return nil, fmt.Errorf("open bucket %q: %w", name, err)
+	return b, nil
 }
 
 func openBucket(ctx context.Context, nc *nats.Conn, name string, replicas int) (*Bucket, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
@@ -102,15 +99,6 @@ func findOrCreate(ctx context.Context, js jetstream.JetStream, cfg jetstream.Key
 		return js.KeyValue(ctx, cfg.Bucket)
 	}
 	return kv, err
-}
-
-// isJetStreamMissing tells whether err is what a server without JetStream
-// causes. In a cluster without it, that is silence.
-func isJetStreamMissing(err error) bool {
-	return errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
-		errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) ||
-		errors.Is(err, nats.ErrNoResponders) ||
-		errors.Is(err, context.DeadlineExceeded)
 }
 
 // Get returns the value of key, which the caller may change, and its revision.

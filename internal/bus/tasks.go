@@ -76,19 +76,13 @@ type Tasks struct {
 // in if there are none. The error wraps ErrNoJetStream where there is none.
 func OpenTasks(ctx context.Context, conn *Conn, cfg TasksConfig, log *slog.Logger) (*Tasks, error) {
 	t := &Tasks{conn: conn, cfg: cfg.withDefaults(), log: log.With("component", "tasks")}
-	err := t.open(ctx)
-	switch {
-	case err == nil:
-		return t, nil
-	case ctx.Err() == nil && isJetStreamMissing(err):
-		return nil, fmt.Errorf("open the tasks: %w: %w", ErrNoJetStream, err)
+	if err := untilAnswered(ctx, conn.Conn, t.open); err != nil {
+		return nil, fmt.Errorf("open the tasks: %w", err)
 	}
-	return nil, fmt.Errorf("open the tasks: %w", err)
+	return t, nil
 }
 
 func (t *Tasks) open(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
 	if t.js, err = jetstream.New(t.conn.Conn); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -236,6 +237,35 @@ func TestOpenTasks(t *testing.T) {
 	t.Cleanup(conn.Close)
 	_, err = bus.OpenTasks(t.Context(), conn, bus.TasksConfig{Address: address}, bustest.Log(t))
 	require.ErrorIs(t, err, bus.ErrNoJetStream)
+}
+
+// Silence does not mean that there is no JetStream, where a cluster has no leader.
+func TestOpenTasksWithoutLeader(t *testing.T) {
+	ports := freePorts(t, 3)
+	var routes []*url.URL
+	for _, port := range ports {
+		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+	}
+	start := func(i int) *server.Server {
+		return bucketServer(t, func(o *server.Options) {
+			o.ServerName = fmt.Sprintf("node-%d", i)
+			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]}
+			o.Routes = routes
+		})
+	}
+	lone := start(0)
+	conn, err := bus.Connect(t.Context(), bus.ConnConfig{URL: lone.ClientURL(), Wait: bustest.Patience}, bustest.Log(t))
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	soon, cancel := context.WithTimeout(t.Context(), 6*time.Second) // longer than the wait for one that may not be there
+	defer cancel()
+	_, err = bus.OpenTasks(soon, conn, bus.TasksConfig{Address: address}, bustest.Log(t))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, bus.ErrNoJetStream)
+	start(1)
+	start(2)
+	_, err = bus.OpenTasks(t.Context(), conn, bus.TasksConfig{Address: address}, bustest.Log(t))
+	require.NoError(t, err)
 }
 
 // Workers that start together open the same streams.
