@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -301,6 +302,17 @@ func (t *Tasks) Enqueue(ctx context.Context, principal, id string, body []byte) 
 // principal.
 func (t *Tasks) Full(err error) (all, principal bool) {
 	return errors.Is(err, ErrTasksFull), errors.Is(err, ErrPrincipalFull)
+}
+
+// Away tells whether an error says that JetStream cannot be reached at the moment,
+// as when it elects a leader, and whether it is certain that nothing was done.
+func (t *Tasks) Away(err error) (away, undone bool) {
+	api, refused := errors.AsType[*jetstream.APIError](err)
+	undone = refused && api.Code == http.StatusServiceUnavailable ||
+		errors.Is(err, nats.ErrNoResponders) ||
+		errors.Is(err, nats.ErrJetStreamNotEnabled) || // the same, to a request for a record
+		errors.Is(err, jetstream.ErrNoStreamResponse)
+	return undone || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout), undone
 }
 
 // Queued is the number of tasks that have not ended.

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// retryAfter is when a client may try again that was refused for lack of room.
+	// retryAfter is when a client may try again that was refused for lack of room, or
+	// of a JetStream that answers.
 	retryAfter = 5 * time.Second
 	// enqueueFor is how long a new task is tried to be queued.
 	enqueueFor = 5 * time.Second
@@ -63,7 +64,7 @@ func (s *Service) add(ctx context.Context, r *record) (revision uint64, err erro
 	}
 	revision, err = s.storage.Create(ctx, r.ID, raw, s.cfg.TTL)
 	if err != nil {
-		return 0, s.refusal(err)
+		return 0, s.uncreated(ctx, s.refusal(err))
 	}
 	refusal := s.refusal(s.enqueue(ctx, r, raw, revision))
 	if _, full := errors.AsType[*jsonrpc.Error](refusal); !full {
@@ -83,6 +84,26 @@ func (s *Service) refusal(err error) error {
 		return mcp.Overloaded(retryAfter)
 	case principal:
 		return mcp.RateLimited("tasks", retryAfter)
+	}
+	return err
+}
+
+// uncreated is what the client is told of a task that may not have been stored. One
+// that was is queued by the sweep, so that this is not the time to ask again.
+func (s *Service) uncreated(ctx context.Context, err error) error {
+	if away, undone := s.storage.Away(err); away && !undone {
+		s.log.WarnContext(ctx, "task may have been created", slog.Any("error", err))
+		return mcp.OutcomeUnknown("whether the task has been created is not known")
+	}
+	return s.unreached(ctx, err)
+}
+
+// unreached is what the client is told if err says that the task cannot be reached:
+// what it asks of a task that exists may be asked again.
+func (s *Service) unreached(ctx context.Context, err error) error {
+	if away, _ := s.storage.Away(err); away {
+		s.log.WarnContext(ctx, "tasks cannot be reached", slog.Any("error", err))
+		return mcp.Overloaded(retryAfter)
 	}
 	return err
 }
@@ -165,7 +186,7 @@ func (s *Service) find(ctx context.Context, principal, id string) (*record, uint
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, 0, mcp.TaskNotFound()
 	case err != nil:
-		return nil, 0, err
+		return nil, 0, s.unreached(ctx, err)
 	case r.Principal != principal:
 		return nil, 0, mcp.TaskNotFound()
 	}
@@ -195,7 +216,7 @@ func (s *Service) change(ctx context.Context, principal, id string, f func(*reco
 			s.cfg.Events(mcp.TaskChanged(id))
 		}
 		if !errors.Is(err, fs.ErrExist) {
-			return r, err == nil, err
+			return r, err == nil, s.unreached(ctx, err)
 		}
 	}
 	return nil, false, fmt.Errorf("task %s: %d changes came before this one", id, maxRaces)

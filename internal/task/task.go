@@ -21,6 +21,9 @@ type Store interface {
 	Lost(ctx context.Context, since time.Time, settled time.Duration, visit func(id string)) error
 	// TakeSweep tells whether it is this worker's turn to look for them.
 	TakeSweep(ctx context.Context, every time.Duration) bool
+	// Away tells whether an error says that there is nobody to ask at the moment, and
+	// whether it is certain that nothing was done.
+	Away(err error) (away, undone bool)
 	MaxRecord() int64 // in bytes
 }
 
