@@ -222,7 +222,7 @@ func (t *Tasks) Write(ctx context.Context, id string, record []byte, revision ui
 }
 
 func (t *Tasks) write(ctx context.Context, id string, record []byte, revision uint64, live bool, ttl time.Duration) (uint64, error) {
-	if !isBucketKey(id) {
+	if !isToken(id) {
 		return 0, taskError("write", id, fs.ErrInvalid)
 	}
 	m := &nats.Msg{Subject: t.recordSubject(id), Data: record, Header: expected(revision, ttl)}
@@ -266,7 +266,7 @@ func (t *Tasks) publish(ctx context.Context, op, id string, m *nats.Msg) (sequen
 // there is none. What another process has written before is there: with replicas
 // it asks the leader, as another may lag.
 func (t *Tasks) Read(ctx context.Context, id string) (record []byte, revision uint64, err error) {
-	if !isBucketKey(id) || id == sweepKey {
+	if !isToken(id) || id == sweepKey { // one too long for a subject would cost the connection
 		return nil, 0, taskError("read", id, fs.ErrNotExist)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestTaskRecords(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrInvalid)
 	require.ErrorIs(t, here.Discard(ctx, "a", first), fs.ErrExist)
 	require.NoError(t, here.Discard(ctx, "a", second))
-	for _, id := range []string{"a", "none", "", "a.b", "*", "_sweep"} {
+	for _, id := range []string{"a", "none", "", "a.b", "*", "_sweep", strings.Repeat("a", 5000)} {
 		_, _, err = here.Read(ctx, id)
 		require.ErrorIs(t, err, fs.ErrNotExist, id)
 	}
