@@ -16,6 +16,7 @@ type call struct {
 	kind      string        // tells apart calls of different loads
 	principal string        // empty: there are none
 	giveUp    time.Duration // when the client goes away; 0: never
+	asTask    bool          // the answer is to be a task
 
 	due      time.Time // when it was to be sent
 	sent     time.Time // when it was
@@ -24,6 +25,7 @@ type call struct {
 	unproven bool   // an error that says that the call may have been started
 	resent   int    // how often a connection was cut and the call sent again
 	flaw     string // what is wrong with the form of the answer
+	task     string // the id of the task that the call has become
 }
 
 // An outcome is how a call ended for its client: an error's code, or one of these.
@@ -82,9 +84,17 @@ func between(r *rand.Rand, least, most time.Duration) time.Duration {
 // body is the JSON-RPC request, as MCP has it.
 func (c *call) body() string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,`+
-		`"arguments":{"call":%q,"ms":%g,"text":"%s"},`+
-		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
-		c.id, c.tool, c.id, float64(c.work)/float64(time.Millisecond), c.wanted())
+		`"arguments":{"call":%q,"ms":%g,"text":"%s"},%s}}`,
+		c.id, c.tool, c.id, float64(c.work)/float64(time.Millisecond), c.wanted(), metadata(c.asTask))
+}
+
+// metadata is the member of params that says what the client supports.
+func metadata(tasks bool) string {
+	extensions := ""
+	if tasks {
+		extensions = `"extensions":{"io.modelcontextprotocol/tasks":{}}`
+	}
+	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{` + extensions + `}}`
 }
 
 // letters returns a text of that size, which JSON writes as it is.

@@ -79,22 +79,7 @@ func (c *client) post(ctx context.Context, url string, call *call) error {
 	if call.principal != "" {
 		url += "/" + call.principal
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/mcp", strings.NewReader(call.body()))
-	if err != nil {
-		return err
-	}
-	for name, value := range map[string]string{
-		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": call.tool,
-	} {
-		req.Header.Set(name, value)
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	res, body, err := c.exchange(ctx, url, "tools/call", call.tool, call.body())
 	if err != nil {
 		return err
 	}
@@ -102,12 +87,35 @@ func (c *client) post(ctx context.Context, url string, call *call) error {
 	return nil
 }
 
+// exchange sends one request, whose name is that of the header Mcp-Name, and
+// returns its response.
+func (c *client) exchange(ctx context.Context, url, method, name, request string) (*http.Response, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/mcp", strings.NewReader(request))
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
+	} {
+		req.Header.Set(name, value)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res, body, err
+}
+
 // A response is what a call may be answered with.
 type response struct {
 	ID     string
 	Result *struct {
-		IsError bool
-		Content []struct{ Text string }
+		toolResult
+
+		TaskID string
 	}
 	Error *struct {
 		Code int
@@ -131,9 +139,24 @@ func (c *call) read(res *http.Response, body []byte) {
 			c.unproven = false
 			c.flaw = refusalFlaw(res, r.Error.Data.RetryAfterMs)
 		}
-	case r.Result == nil, r.Result.IsError, len(r.Result.Content) != 1, r.Result.Content[0].Text != c.wanted():
+	case r.Result == nil, c.asTask != (r.Result.TaskID != ""):
+		c.outcome = wrong
+	case c.asTask:
+		c.task = r.Result.TaskID
+	case !r.Result.says(c.wanted()):
 		c.outcome = wrong
 	}
+}
+
+// A toolResult is what a tool has answered.
+type toolResult struct {
+	IsError bool
+	Content []struct{ Text string }
+}
+
+// says tells whether it is a success with that text.
+func (r *toolResult) says(text string) bool {
+	return !r.IsError && len(r.Content) == 1 && r.Content[0].Text == text
 }
 
 // refusalFlaw tells what a refusal lacks that tells its client to come back.

@@ -25,6 +25,7 @@ type blow struct {
 // what the workers wrote down.
 type evidence struct {
 	calls   []*call
+	jobs    []*job
 	entries map[string][]entry // by call, those of each worker in order
 	blows   []blow
 	struck  time.Time // when the fault began

@@ -8,7 +8,7 @@
 // answers were not true.
 //
 //	go run ./test/chaos            everything, about half an hour
-//	go run ./test/chaos -short     less of it, in three minutes
+//	go run ./test/chaos -short     less of it, in four minutes
 //	go run ./test/chaos -only kill scenarios with that in their names
 //
 // It prints a table, and fails if a promise was broken.
@@ -56,7 +56,7 @@ func main() {
 
 // scenarios returns those that were asked for.
 func (c config) scenarios() []scenario {
-	all := slices.Concat(rolling(), crashes(), freezes(), networks(), skews(), cancels(), floods(), large(), soaks())
+	all := slices.Concat(rolling(), crashes(), freezes(), networks(), skews(), cancels(), floods(), large(), tasks(), soaks())
 	return slices.DeleteFunc(all, func(s scenario) bool {
 		return s.longOnly && c.size.short || !strings.Contains(s.name, c.only)
 	})

@@ -10,7 +10,8 @@ import (
 )
 
 // toolset has tools that take their time and then answer with the text that they
-// were given. They differ in what a client and an ingress may expect of them.
+// were given, as tasks for clients that support them. They differ in what a client
+// and an ingress may expect of them.
 func toolset(j *journal.Writer) mcp.Toolset {
 	return mcp.Toolset{Name: "chaos", Tools: []mcp.ServerTool{
 		tool(j, mcp.Tool{Name: "write", Description: "Must not run twice."}, heeding),
@@ -38,7 +39,7 @@ type arguments struct {
 
 func tool(j *journal.Writer, def mcp.Tool, ended func(context.Context) <-chan struct{}) mcp.ServerTool {
 	def.InputSchema = []byte(schema)
-	return tools.New(def, func(ctx context.Context, _ *mcp.ToolCall, in arguments) (string, error) {
+	t := tools.New(def, func(ctx context.Context, _ *mcp.ToolCall, in arguments) (string, error) {
 		if err := j.Write(journal.Started, in.Call); err != nil {
 			return "", err
 		}
@@ -52,6 +53,8 @@ func tool(j *journal.Writer, def mcp.Tool, ended func(context.Context) <-chan st
 			return "", context.Cause(ctx)
 		}
 	})
+	t.Task.Mode = mcp.TaskOptional
+	return t
 }
 
 // heeding and ignoring are what a tool does about the end of its context.
