@@ -91,13 +91,13 @@ func isEmptied(t testing.TB, stream jetstream.Stream) {
 
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
-	for _, maxPayload := range []int32{64 << 10, mebibyte, 8 * mebibyte} {
+	for _, maxPayload := range []int32{64 << 10, mebibyte, 5 * mebibyte} {
 		t.Run(fmt.Sprint(maxPayload), func(t *testing.T) {
 			t.Parallel()
 			s := serverOf(t, maxPayload)
 			c, w := twoConnections(t, s, repeatRequest)
 			inline := int(maxPayload) - 4<<10
-			for _, size := range []int{1000, inline, inline + 1, 300 << 10, 4 * mebibyte} {
+			for _, size := range []int{1000, min(inline, mebibyte), min(inline, mebibyte) + 1, 300 << 10, 4 * mebibyte} {
 				req := sized(t, size)
 				res := c.Handle(t.Context(), req, noNotifications(t))
 				require.Zero(t, res.Code, "%.300s", res.Body)
@@ -303,11 +303,11 @@ func TestRequestsThatAreNotInTheStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := bustest.StartServer(t)
+			s := serverOf(t, 64<<10)
 			c := openClient(t, s, bus.ClientConfig{})
 			w := startDeadWorker(t, s)
 			knows(t, c, 1)
-			done := handle(t, c, sized(t, 2*mebibyte))
+			done := handle(t, c, sized(t, 100<<10))
 			claims := map[string]bool{}
 			for _, frame := range tt.frames {
 				m := receive(t, w.calls)

@@ -99,7 +99,7 @@ func (c *crew) take(l *leader, m *nats.Msg) {
 		return
 	}
 	pace := c.paces.of(m.Subject)
-	if call.claim != "" || !pace.quick() {
+	if call.large() || !pace.quick() {
 		c.slots.Go(func() { c.run(call, pace) })
 		return
 	}

@@ -63,7 +63,7 @@ func (c *Consumer) admit(m *nats.Msg) *call {
 	switch {
 	case call.started.After(t.startBy):
 		call.refuse(frameRefused)
-	case t.again && call.claim == "" && !c.repeatable(call):
+	case t.again && !call.large() && !c.repeatable(call):
 		call.refuse(frameOnce)
 	case !c.occupy():
 		c.want()
@@ -93,7 +93,7 @@ func (c *Consumer) run(work context.Context, call *call) {
 	defer cancel()
 	call.cancel = cancel
 	var fault *jsonrpc.Error
-	if call.claim == "" {
+	if !call.large() {
 		fault = call.parse()
 	}
 	switch c.calls.add(call) {
@@ -110,7 +110,7 @@ func (c *Consumer) run(work context.Context, call *call) {
 		c.vacate()
 		return
 	}
-	if call.claim != "" {
+	if call.large() {
 		if refusal := c.fetch(ctx, call); refusal != 0 {
 			c.vacate()
 			call.refuse(refusal)
@@ -173,7 +173,7 @@ type call struct {
 	started  time.Time
 	cancel   context.CancelFunc
 	claim    string         // to the request, if that is in the store
-	req      *mcp.Request   // nil before parse; mu guards it if it is in the store
+	req      *mcp.Request   // nil before parse; mu guards it in a large call
 	invalid  *jsonrpc.Error // what is wrong with it
 
 	// Guarded by the call table:

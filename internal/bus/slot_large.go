@@ -11,10 +11,22 @@ import (
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
-// fetch takes the call's request from the store, and parses it. A refusal means that
+// large tells whether getting at the request takes so long that its ingress may ask
+// for it meanwhile: the call is in the table before that.
+func (c *call) large() bool { return c.claim != "" || len(c.msg.Data) > bulkFrom }
+
+// body is the call's request as it was received.
+func (c *Consumer) body(ctx context.Context, call *call) ([]byte, error) {
+	if call.claim == "" {
+		return call.msg.Data, nil
+	}
+	return c.store.get(ctx, call.claim)
+}
+
+// fetch takes the call's request from the store if it is there, and parses it. A refusal means that
 // it must not start.
 func (c *Consumer) fetch(ctx context.Context, call *call) (refusal frameKind) {
-	body, err := c.store.get(ctx, call.claim)
+	body, err := c.body(ctx, call)
 	switch {
 	case err == nil:
 	case isStopped(ctx):
