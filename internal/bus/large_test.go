@@ -97,7 +97,7 @@ func TestLargeMessages(t *testing.T) {
 			s := serverOf(t, maxPayload)
 			c, w := twoConnections(t, s, repeatRequest)
 			inline := int(maxPayload) - 4<<10
-			for _, size := range []int{1000, min(inline, mebibyte), min(inline, mebibyte) + 1, 300 << 10, 4 * mebibyte} {
+			for _, size := range []int{1000, min(inline, mebibyte), min(inline, mebibyte) + 1, 300 << 10, 4 * mebibyte, int(maxPayload)} {
 				req := sized(t, size)
 				res := c.Handle(t.Context(), req, noNotifications(t))
 				require.Zero(t, res.Code, "%.300s", res.Body)
