@@ -55,8 +55,8 @@ const (
 // help an attacker.
 //
 // Dropped are messages that the client did not ask for, those after its
-// response, those beyond 100 in a second or 16 KiB each, and all of them if the
-// toolset does not say that it logs.
+// response, those beyond maxLogRate and maxLogSize, and all if no toolset of the
+// server has Logs set.
 //
 // Spec: MCP 2026-07-28, Logging.
 func (c *Call) Log(level LogLevel, logger string, data any) { c.logs.send(level, logger, data) }

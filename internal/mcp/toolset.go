@@ -14,7 +14,7 @@ type Toolset struct {
 	// toolsets has the strictest of their hints. Zero: private and stale at once.
 	ResourceListCache Cache
 
-	// Logs says that its handlers use Call.Log, which else sends nothing: a
-	// server that logs has to declare it.
+	// Logs says that its handlers use Call.Log. A server that logs has to declare
+	// it, so that Call.Log sends nothing unless a toolset of the server says this.
 	Logs bool
 }
