@@ -5,7 +5,7 @@ GOVULNCHECK   = go run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME     ?= 10s
 
 .PHONY: all help build fmt tidy lint test race allocs fuzz bench conformance clients examples load chaos vuln
-all: fmt tidy lint race allocs ## what CI checks
+all: fmt tidy lint race allocs ## what CI checks with nothing but Go
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
