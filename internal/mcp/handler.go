@@ -15,10 +15,11 @@ import (
 // and a middleware makes one from another; a transport takes one.
 //
 // Handle always yields a response; a failure is a response with an error
-// object. It returns early when ctx ends. The dispatcher then answers with the
-// cause of that, if it is a *jsonrpc.Error; otherwise nobody will read the
-// response. It may call notify before it returns, and never afterwards. Handle
-// is called concurrently; it keeps neither req nor notify.
+// object. It returns early when ctx ends. The dispatcher and those that hold
+// streams then answer with the cause of that, if it is a *jsonrpc.Error;
+// otherwise nobody will read the response. It may call notify before it returns,
+// and never afterwards. Handle is called concurrently; it keeps neither req nor
+// notify.
 type Handler interface {
 	Handle(ctx context.Context, req *Request, notify NotifyFunc) *Response
 }

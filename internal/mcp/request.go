@@ -71,8 +71,8 @@ type Params struct {
 // ParseRequest reads raw, which must not change while the request is in use. On
 // an error the request still has its ID, if one could be read.
 //
-// It refuses what is wrong whatever the profile; ValidateMeta and
-// ValidateVersion add what only the strict profile asks for.
+// It refuses what is wrong whatever the profile. ValidateMeta adds what only the
+// strict profile asks for, and ValidateVersion what each asks of the version.
 func ParseRequest(raw []byte) (*Request, *jsonrpc.Error) {
 	req := &Request{Raw: raw}
 	envelope, err := jsonrpc.Parse(raw, jsonrpc.Visitor{Param: req.readParam, Other: req.readOther})
