@@ -99,7 +99,7 @@ func textTools() []mcp.ServerTool {
 			returns("paired", nil)),
 		tool("raw", anyObject, func(_ context.Context, call *mcp.ToolCall) (any, error) { return string(call.Arguments), nil }),
 		tool("sample", anyObject, returns(nil, &mcp.InputRequired{
-			Requests: []mcp.InputRequest{{ID: "joke", Method: mcp.MethodCreateMessage, Params: map[string]any{}}},
+			Requests: []mcp.InputRequest{mcp.Sample("joke", mcp.SamplingParams{MaxTokens: 1})},
 		})),
 		tool("silent", anyObject, returns(&mcp.ToolResult{}, nil)),
 		tool("structured", anyObject, returns(&mcp.ToolResult{Structured: map[string]int{"b": 2, "a": 1}}, nil)),

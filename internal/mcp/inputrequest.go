@@ -18,13 +18,6 @@ type InputRequest struct {
 	fields []Field // of a form, which its answer has to fit
 }
 
-// Sub-capabilities of clients.
-const (
-	modeForm  = "form"
-	modeURL   = "url"
-	modeTools = "tools"
-)
-
 // Ask returns a plain question, which InputResponses.Text finds the answer to.
 // Clients of the strict profile see it as a form with one field.
 func Ask(id, prompt string) InputRequest { return InputRequest{ID: id, Prompt: prompt} }
@@ -134,9 +127,10 @@ func (r InputRequest) strict() InputRequest {
 	return r
 }
 
-// mode is the sub-capability that r, in strict form, needs; empty if it needs
-// none. It depends on what the client would be sent, whoever has made that.
-func (r InputRequest) mode() string {
+// needs names the capability that a client has to declare to be sent r, which is
+// in strict form, and the sub-capability, if there is one. They depend on what
+// the client would be sent, whoever has made that.
+func (r InputRequest) needs() (capability, mode string) {
 	var p struct {
 		Mode       jsontext.Value `json:"mode"`
 		Tools      jsontext.Value `json:"tools"`
@@ -147,15 +141,18 @@ func (r InputRequest) mode() string {
 	}
 	switch r.Method {
 	case MethodElicit:
+		mode, _ = Text(p.Mode)
 		if IsAbsent(p.Mode) {
-			return modeForm
+			mode = modeForm
 		}
-		mode, _ := Text(p.Mode)
-		return mode
+		return capabilityElicitation, mode
 	case MethodCreateMessage:
 		if !IsAbsent(p.Tools) || !IsAbsent(p.ToolChoice) {
-			return modeTools
+			mode = modeTools
 		}
+		return capabilitySampling, mode
+	case MethodListRoots:
+		return capabilityRoots, ""
 	}
-	return ""
+	return r.Method, ""
 }

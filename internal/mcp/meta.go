@@ -116,6 +116,17 @@ func readImplementation(r *strictjson.Reader) (ok bool, err error) {
 	return name && version, err
 }
 
+// Names of client capabilities, and of the sub-capabilities that some have.
+const (
+	capabilityElicitation = "elicitation"
+	capabilitySampling    = "sampling"
+	capabilityRoots       = "roots"
+
+	modeForm  = "form"  // of elicitation
+	modeURL   = "url"   // of elicitation
+	modeTools = "tools" // of sampling
+)
+
 // ClientCapabilities says what a client declares it can do, for one request.
 // Capabilities and sub-capabilities that the specification does not define are
 // ignored.
@@ -135,11 +146,11 @@ func (c *ClientCapabilities) read(r *strictjson.Reader) (ok bool, err error) {
 	isObject, err := r.Object(func(name []byte) (err error) {
 		var declared bool
 		switch string(name) {
-		case "elicitation":
+		case capabilityElicitation:
 			declared, err = c.readElicitation(r)
-		case "sampling":
+		case capabilitySampling:
 			declared, err = c.readSampling(r)
-		case "roots":
+		case capabilityRoots:
 			declared, err = readDeclared(r)
 			c.Roots = declared
 		case "extensions":
@@ -164,10 +175,10 @@ func (c *ClientCapabilities) readElicitation(r *strictjson.Reader) (ok bool, err
 	isObject, err := r.Object(func(name []byte) (err error) {
 		declared := true
 		switch string(name) {
-		case "form":
+		case modeForm:
 			declared, err = readDeclared(r)
 			c.ElicitationForm = declared
-		case "url":
+		case modeURL:
 			declared, err = readDeclared(r)
 			c.ElicitationURL = declared
 		default:
@@ -184,7 +195,7 @@ func (c *ClientCapabilities) readElicitation(r *strictjson.Reader) (ok bool, err
 func (c *ClientCapabilities) readSampling(r *strictjson.Reader) (ok bool, err error) {
 	ok = true
 	isObject, err := r.Object(func(name []byte) (err error) {
-		if string(name) != "tools" {
+		if string(name) != modeTools {
 			_, err = r.Value()
 			return err
 		}

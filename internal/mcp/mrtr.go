@@ -127,13 +127,12 @@ func (c *Call) Require(r InputRequest) error {
 
 // cover tells whether the client has declared what r needs.
 func (c ClientCapabilities) cover(r InputRequest) bool {
-	switch r.Method {
-	case MethodElicit:
-		mode := r.mode()
+	switch capability, mode := r.needs(); capability {
+	case capabilityElicitation:
 		return mode == modeForm && c.ElicitationForm || mode == modeURL && c.ElicitationURL
-	case MethodCreateMessage:
-		return c.Sampling && (r.mode() != modeTools || c.SamplingTools)
-	case MethodListRoots:
+	case capabilitySampling:
+		return c.Sampling && (mode == "" || c.SamplingTools)
+	case capabilityRoots:
 		return c.Roots
 	}
 	return false
@@ -143,20 +142,12 @@ func (c ClientCapabilities) cover(r InputRequest) bool {
 type requirements map[string]map[string]struct{}
 
 func (q requirements) add(r InputRequest) {
-	name := r.Method
-	switch r.Method {
-	case MethodElicit:
-		name = "elicitation"
-	case MethodCreateMessage:
-		name = "sampling"
-	case MethodListRoots:
-		name = "roots"
+	capability, mode := r.needs()
+	if q[capability] == nil {
+		q[capability] = map[string]struct{}{}
 	}
-	if q[name] == nil {
-		q[name] = map[string]struct{}{}
-	}
-	if mode := r.mode(); mode != "" {
-		q[name][mode] = struct{}{}
+	if mode != "" {
+		q[capability][mode] = struct{}{}
 	}
 }
 

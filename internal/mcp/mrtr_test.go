@@ -44,10 +44,10 @@ func TestInputRequiredResultStrict(t *testing.T) {
 		{
 			"all kinds at once, in the order of their ids",
 			mcp.InputRequired{Requests: []mcp.InputRequest{
-				{ID: "z", Method: mcp.MethodListRoots},
-				{ID: "a", Method: mcp.MethodCreateMessage, Params: map[string]any{"maxTokens": 1}},
+				mcp.ListRoots("z"),
+				mcp.Sample("a", mcp.SamplingParams{MaxTokens: 1}),
 			}},
-			`{"inputRequests":{"a":{"method":"sampling/createMessage","params":{"maxTokens":1}},"z":{"method":"roots/list"}}}`,
+			`{"inputRequests":{"a":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}},"z":{"method":"roots/list"}}}`,
 		},
 		{"state alone", mcp.InputRequired{State: "s"}, `{"requestState":"s"}`},
 	}
@@ -62,7 +62,7 @@ func TestInputRequiredResultStrict(t *testing.T) {
 
 func TestInputRequiredResultContract(t *testing.T) {
 	const content = `"content":[{"type":"text","text":"Additional client input is required before this tool can finish."}]`
-	asked := mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Ask("name", "Who?"), {ID: "r", Method: mcp.MethodListRoots}}, State: "s"}
+	asked := mcp.InputRequired{Requests: []mcp.InputRequest{mcp.Ask("name", "Who?"), mcp.ListRoots("r")}, State: "s"}
 	result, err := asked.Result(mcp.Contract, mcp.ClientCapabilities{})
 	require.NoError(t, err, "this profile declares no capabilities")
 	assertJSON(t, `{"requests":[{"id":"name","prompt":"Who?"},{"id":"r","method":"roots/list"}],"requestState":"s",`+content+`}`, result)
@@ -74,7 +74,7 @@ func TestInputRequiredResultContract(t *testing.T) {
 
 func TestInputRequiredResultRefusesUndeclared(t *testing.T) {
 	withoutSubCapabilities := mcp.ClientCapabilities{ElicitationForm: true, Sampling: true}
-	form, sampling, roots := mcp.Ask("q", "?"), mcp.InputRequest{ID: "s", Method: mcp.MethodCreateMessage}, mcp.InputRequest{ID: "r", Method: mcp.MethodListRoots}
+	form, sampling, roots := mcp.Ask("q", "?"), mcp.Sample("s", mcp.SamplingParams{}), mcp.ListRoots("r")
 	tests := []struct {
 		requests []mcp.InputRequest
 		declared mcp.ClientCapabilities
