@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -47,14 +46,11 @@ func gather(t testing.TB) *crowd {
 	return c
 }
 
-// publish sends one event to all and returns how long it took until everybody
-// had it.
-func (c *crowd) publish() time.Duration {
+// publish sends one event to all and waits until everybody has it.
+func (c *crowd) publish() {
 	c.got.Add(many)
-	start := time.Now()
 	c.hub.Publish(pool, mcp.ToolsListChanged())
 	c.got.Wait()
-	return time.Since(start)
 }
 
 func (c *crowd) disperse() {
@@ -62,14 +58,10 @@ func (c *crowd) disperse() {
 	c.ended.Wait()
 }
 
-func TestAnEventReachesManyWithinASecond(t *testing.T) {
+func TestAnEventReachesMany(t *testing.T) {
 	c := gather(t)
 	assert.Equal(t, many, c.hub.Streams())
-	took := c.publish()
-	for try := 1; took >= time.Second && try < 5; try++ { // what else this machine does is not measured here
-		took = c.publish()
-	}
-	assert.Less(t, took, time.Second)
+	c.publish()
 	c.disperse()
 	assert.Zero(t, c.hub.Streams())
 }
