@@ -2,7 +2,6 @@ package dispatch_test
 
 import (
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -68,39 +67,5 @@ func TestCacheOfResourceLists(t *testing.T) {
 				break
 			}
 		}
-	}
-}
-
-// Discovery says all of the server, other results only who it is.
-func TestServerInfo(t *testing.T) {
-	cfg := fixture()
-	cfg.Server = mcp.Implementation{
-		Name: "s", Version: "1", Description: "It.", WebsiteURL: "https://example.com", Icons: []mcp.Icon{{Src: "data:image/png;base64,AA=="}},
-	}
-	d := newDispatcher(t, cfg)
-	assert.Contains(t, handle(t, d, mcp.Strict, strictRequest(`1`, mcp.MethodDiscover, `"x":1`)),
-		`"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1","description":"It.","websiteUrl":"https://example.com","icons":[{"src":"data:image/png;base64,AA=="}]}}`)
-	assert.Contains(t, handle(t, d, mcp.Strict, strictRequest(`1`, mcp.MethodToolsList, `"x":1`)),
-		`"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}`)
-}
-
-func TestIconsThatClientsRefuse(t *testing.T) {
-	icon := func(src, theme string) []mcp.Icon { return []mcp.Icon{{Src: src, Theme: theme}} }
-	iconic := tool("t", anyObject, ask)
-	iconic.Icons = icon("javascript:alert(1)", "")
-	picture := prompt("p", nil)
-	picture.Icons = icon("HTTPS://example.com/a.png", "bright")
-	source := stub{templates: []mcp.ServerTemplate{{ResourceTemplate: mcp.ResourceTemplate{URITemplate: "a://{b}", Icons: icon("file:///a.png", "dark")}}}}
-	_, err := dispatch.New(dispatch.Config{
-		Server:   mcp.Implementation{Icons: icon("", "light")},
-		Toolsets: []mcp.Toolset{{Tools: []mcp.ServerTool{iconic}, Prompts: []mcp.ServerPrompt{picture}, Resources: source}},
-	}, slog.New(slog.DiscardHandler))
-	for _, want := range []string{
-		`tool "t": icon 0: "javascript:alert(1)" is no https, http or data URI`,
-		`prompt "p": icon 0: the theme "bright" is neither "light" nor "dark"`,
-		`resource template "a://{b}": icon 0: "file:///a.png" is no https, http or data URI`,
-		`server: icon 0: "" is no https, http or data URI`,
-	} {
-		assert.ErrorContains(t, err, want)
 	}
 }

@@ -51,6 +51,7 @@ func fixture() dispatch.Config {
 	return dispatch.Config{
 		Server:       mcp.Implementation{Name: "fixture", Version: "1.0.0"},
 		Instructions: "Be brief.",
+		Events:       func(mcp.Event) {},
 		Toolsets: []mcp.Toolset{
 			{Name: "text", Tools: textTools(), Prompts: fixturePrompts(), Resources: completing{memory{"mem://b": "B", "mem://a": "A"}}},
 			{Name: "faults", Instructions: "Avoid these.", Tools: faultyTools(), Resources: memory{"mem://a": "hides no other", "mem://c": "C"}},

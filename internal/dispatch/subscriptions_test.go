@@ -71,15 +71,6 @@ func TestNothingToListenFor(t *testing.T) {
 	}
 }
 
-func TestFiltersThatAreNone(t *testing.T) {
-	d := newDispatcher(t, publishing(mcp.Toolset{Resources: memory{}}, nowhere))
-	for _, notifications := range []string{`null`, `[]`, `{"toolsListChanged":1}`, `{"resourceSubscriptions":[1]}`} {
-		assert.Contains(t, handle(t, d, mcp.Strict, listenTo(notifications)), `"error":{"code":-32602,`, notifications)
-	}
-	missing := handle(t, d, mcp.Strict, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{`+strictMeta+`}}`)
-	assert.Contains(t, missing, `"error":{"code":-32602,"message":"Invalid params: notifications must be an object"}`)
-}
-
 func TestToolsPublish(t *testing.T) {
 	var published []mcp.Event
 	change := tool("change", anyObject, func(_ context.Context, call *mcp.ToolCall) (any, error) {
@@ -93,29 +84,4 @@ func TestToolsPublish(t *testing.T) {
 	require.Contains(t, handle(t, d, mcp.Strict, call), "changed")
 	assert.Equal(t, []mcp.Event{mcp.ToolsListChanged(), mcp.ResourceUpdated("mem://a")}, published)
 	assert.Contains(t, handle(t, newDispatcher(t, publishing(toolset, nil)), mcp.Strict, call), "changed")
-}
-
-// A digest depends on what is shown, not on the order of registration.
-func TestDigest(t *testing.T) {
-	digest := func(toolsets ...mcp.Toolset) string {
-		return newDispatcher(t, dispatch.Config{Toolsets: toolsets}).Digest()
-	}
-	a, b := tool("a", anyObject, returns("", nil)), tool("b", anyObject, returns("", nil))
-	described := a
-	described.Description = "Other words"
-	different := []string{
-		digest(),
-		digest(mcp.Toolset{Instructions: "Be brief."}),
-		digest(mcp.Toolset{Tools: []mcp.ServerTool{a}}),
-		digest(mcp.Toolset{Tools: []mcp.ServerTool{described}}),
-		digest(mcp.Toolset{Tools: []mcp.ServerTool{a, b}}),
-		digest(mcp.Toolset{Prompts: []mcp.ServerPrompt{prompt("a", nil)}}),
-		digest(mcp.Toolset{Resources: memory{}}),
-	}
-	for i, d := range different {
-		assert.NotEmpty(t, d)
-		assert.NotContains(t, different[:i], d)
-	}
-	assert.Equal(t, digest(mcp.Toolset{Name: "x", Tools: []mcp.ServerTool{a}}, mcp.Toolset{Name: "y", Tools: []mcp.ServerTool{b}}),
-		digest(mcp.Toolset{Name: "y", Tools: []mcp.ServerTool{b}}, mcp.Toolset{Name: "x", Tools: []mcp.ServerTool{a}}))
 }
