@@ -142,7 +142,7 @@ func fixturePrompts() []mcp.ServerPrompt {
 			}},
 			Get: func(_ context.Context, _ *mcp.Call, arguments map[string]string) (*mcp.PromptResult, error) {
 				text := fmt.Sprintf("Greet %s, %s", arguments["name"], cmp.Or(arguments["tone"], "kindly"))
-				return &mcp.PromptResult{Messages: []mcp.PromptMessage{{Role: "user", Content: mcp.TextContent(text)}}}, nil
+				return &mcp.PromptResult{Messages: []mcp.Message{{Role: mcp.RoleUser, Content: mcp.TextContent(text)}}}, nil
 			},
 			Complete: completeGreeting,
 		},

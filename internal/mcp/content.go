@@ -81,11 +81,29 @@ func present(data []byte) []byte {
 	return data
 }
 
+// A Role is who speaks in a conversation, or whom a block is for.
+//
+// Spec: schema, Role.
+type Role string
+
+// The two roles.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+)
+
+// A Message is one message of a prompt, or one turn of a conversation that a model
+// continues.
+type Message struct {
+	Role    Role    `json:"role"`
+	Content Content `json:"content"`
+}
+
 // Annotations tell a client how to use a block or resource.
 //
 // Spec: Resources, Annotations.
 type Annotations struct {
-	Audience     []string `json:"audience,omitempty"` // "user", "assistant"
-	Priority     *float64 `json:"priority,omitzero"`  // from 0, optional, to 1, required
+	Audience     []Role   `json:"audience,omitempty"`
+	Priority     *float64 `json:"priority,omitzero"` // from 0, optional, to 1, required
 	LastModified string   `json:"lastModified,omitzero"`
 }

@@ -22,7 +22,7 @@ func TestContentOnTheWire(t *testing.T) {
 		`{"type":"resource_link","mimeType":"x/y","uri":"a://b","name":"b","title":"B","description":"It.","size":3,` + iconsText +
 			`,"annotations":{"audience":["user"]}}`: mcp.ResourceLink(mcp.Resource{
 			URI: "a://b", Name: "b", Title: "B", Description: "It.", MIMEType: "x/y", Size: 3, Icons: icons,
-			Annotations: &mcp.Annotations{Audience: []string{"user"}},
+			Annotations: &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser}},
 		}),
 		`{"type":"text","text":"x","annotations":{"priority":0,"lastModified":"2026-07-28T00:00:00Z"}}`: mcp.TextContent("x").Annotated(
 			mcp.Annotations{Priority: new(0.0), LastModified: "2026-07-28T00:00:00Z"}),

@@ -29,7 +29,7 @@ func TestEncodings(t *testing.T) {
 		{`{"type":"resource","resource":{"uri":"u","blob":"AA=="}}`, mcp.EmbeddedResource(mcp.ResourceContents{URI: "u", Blob: []byte{0}})},
 		{
 			`{"type":"text","text":"t","annotations":{"audience":["user"],"priority":0.5,"lastModified":"2026-07-28T00:00:00Z"}}`,
-			mcp.Content{Type: "text", Text: &text, Annotations: &mcp.Annotations{Audience: []string{"user"}, Priority: &half, LastModified: "2026-07-28T00:00:00Z"}},
+			mcp.Content{Type: "text", Text: &text, Annotations: &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser}, Priority: &half, LastModified: "2026-07-28T00:00:00Z"}},
 		},
 
 		// Spec: schema, Tool and CallToolResult.
@@ -66,7 +66,7 @@ func TestEncodings(t *testing.T) {
 		{`{"messages":[]}`, mcp.PromptResult{}},
 		{
 			`{"description":"D","messages":[{"role":"user","content":{"type":"text","text":"t"}}]}`,
-			mcp.PromptResult{Description: "D", Messages: []mcp.PromptMessage{{Role: "user", Content: mcp.TextContent("t")}}},
+			mcp.PromptResult{Description: "D", Messages: []mcp.Message{{Role: mcp.RoleUser, Content: mcp.TextContent("t")}}},
 		},
 
 		// Spec: schema, DiscoverResult.

@@ -80,7 +80,7 @@ func Sample(id string, p SamplingParams) InputRequest {
 //
 // Spec: schema, CreateMessageRequestParams.
 type SamplingParams struct {
-	Messages         []SamplingMessage `json:"messages"`
+	Messages         []Message         `json:"messages"`
 	MaxTokens        int               `json:"maxTokens"`
 	SystemPrompt     string            `json:"systemPrompt,omitzero"`
 	Temperature      *float64          `json:"temperature,omitzero"`
@@ -88,12 +88,6 @@ type SamplingParams struct {
 	ModelPreferences *ModelPreferences `json:"modelPreferences,omitzero"`
 	Tools            []Tool            `json:"tools,omitempty"`
 	ToolChoice       *ToolChoice       `json:"toolChoice,omitzero"`
-}
-
-// A SamplingMessage is one turn of a conversation.
-type SamplingMessage struct {
-	Role    string  `json:"role"` // "user" or "assistant"
-	Content Content `json:"content"`
 }
 
 // ModelPreferences help the client to choose a model; priorities are from 0 to 1.

@@ -132,7 +132,7 @@ func (r InputResponses) Text(id string) (answer string, ok bool) {
 //
 // Spec: schema, CreateMessageResult.
 type SamplingResult struct {
-	Role       string         `json:"role"`
+	Role       Role           `json:"role"`
 	Model      string         `json:"model"`
 	StopReason string         `json:"stopReason"`
 	Content    jsontext.Value `json:"content"` // a block or several

@@ -23,14 +23,8 @@ type PromptArgument struct {
 
 // A PromptResult is the answer to prompts/get.
 type PromptResult struct {
-	Description string          `json:"description,omitzero"`
-	Messages    []PromptMessage `json:"messages"`
-}
-
-// A PromptMessage is one message of a prompt.
-type PromptMessage struct {
-	Role    string  `json:"role"` // "user" or "assistant"
-	Content Content `json:"content"`
+	Description string    `json:"description,omitzero"`
+	Messages    []Message `json:"messages"`
 }
 
 // A ServerPrompt is a prompt and the function that fills it in. The required

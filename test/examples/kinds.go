@@ -83,7 +83,7 @@ func kinds() map[string]kind {
 		"ModelPreferences":   {codec: as[mcp.ModelPreferences]},
 		"Resource":           {codec: as[mcp.Resource]},
 		"Root":               {codec: as[mcp.Root]},
-		"SamplingMessage":    {codec: as[mcp.SamplingMessage]},
+		"SamplingMessage":    {codec: as[mcp.Message]},
 		"ServerCapabilities": {codec: as[mcp.ServerCapabilities]},
 		"Tool":               {codec: as[mcp.Tool]},
 	}

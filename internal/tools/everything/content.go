@@ -23,8 +23,8 @@ func contentTools() []mcp.ServerTool {
 		simple("test_multiple_content_types", "Returns a text, an image and a resource.",
 			returns(mcp.TextContent("Several kinds of content:"), image, embedded)),
 		simple("test_annotated_content", "Returns a text for the user and one for the model.", returns(
-			mcp.TextContent("For you.").Annotated(mcp.Annotations{Audience: []string{"user"}, Priority: new(1.0)}),
-			mcp.TextContent("For the model.").Annotated(mcp.Annotations{Audience: []string{"assistant"}, Priority: new(0.2)}))),
+			mcp.TextContent("For you.").Annotated(mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser}, Priority: new(1.0)}),
+			mcp.TextContent("For the model.").Annotated(mcp.Annotations{Audience: []mcp.Role{mcp.RoleAssistant}, Priority: new(0.2)}))),
 		simple("test_error_handling", "Always fails, as a tool error that the model reads.",
 			func(context.Context, *mcp.Call) (*mcp.ToolResult, error) {
 				failed := text("This tool always fails.")

@@ -40,7 +40,7 @@ func confirmation() mcp.InputRequest {
 
 func question() mcp.InputRequest {
 	return mcp.Sample("capital", mcp.SamplingParams{
-		Messages:  []mcp.SamplingMessage{{Role: "user", Content: mcp.TextContent("What is the capital of France?")}},
+		Messages:  []mcp.Message{{Role: mcp.RoleUser, Content: mcp.TextContent("What is the capital of France?")}},
 		MaxTokens: 100,
 	})
 }

@@ -52,7 +52,7 @@ func says(blocks ...mcp.Content) func(context.Context, *mcp.Call, map[string]str
 func messages(blocks ...mcp.Content) *mcp.PromptResult {
 	result := &mcp.PromptResult{}
 	for _, block := range blocks {
-		result.Messages = append(result.Messages, mcp.PromptMessage{Role: "user", Content: block})
+		result.Messages = append(result.Messages, mcp.Message{Role: mcp.RoleUser, Content: block})
 	}
 	return result
 }

@@ -48,7 +48,7 @@ func (resources) List(_ context.Context, _ *mcp.Call, after string, limit int) (
 		{URI: staticBinary, Name: "static-binary", Title: "A red pixel", Description: "An image.", MIMEType: "image/png",
 			Size: int64(len(redPixel()))},
 		{URI: staticText, Name: "static-text", Title: "A text", Description: "It never changes.", MIMEType: "text/plain",
-			Annotations: &mcp.Annotations{Audience: []string{"user", "assistant"}, Priority: new(0.5)}},
+			Annotations: &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser, mcp.RoleAssistant}, Priority: new(0.5)}},
 	}
 	start, found := slices.BinarySearchFunc(all, after, func(r mcp.Resource, uri string) int { return cmp.Compare(r.URI, uri) })
 	if found {

@@ -107,9 +107,9 @@ func TestReviewPrompt(t *testing.T) {
 	got, err := prompt.Get(t.Context(), &mcp.Call{}, map[string]string{"note_id": n.ID})
 	require.NoError(t, err)
 	require.Len(t, got.Messages, 2)
-	assert.Equal(t, "user", got.Messages[0].Role)
+	assert.Equal(t, mcp.RoleUser, got.Messages[0].Role)
 	assert.Contains(t, *got.Messages[0].Content.Text, `review my note titled "Plans"`)
-	assert.Equal(t, mcp.PromptMessage{Role: "user", Content: mcp.EmbeddedResource(mcp.ResourceContents{
+	assert.Equal(t, mcp.Message{Role: mcp.RoleUser, Content: mcp.EmbeddedResource(mcp.ResourceContents{
 		URI: "notes://" + n.ID, MIMEType: "text/markdown", Text: new("# Go"),
 	})}, got.Messages[1])
 
