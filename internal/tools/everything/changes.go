@@ -8,7 +8,7 @@ import (
 
 // changeTools announce changes to those who listen for them.
 func changeTools() []mcp.ServerTool {
-	announces := func(e mcp.Event) func(context.Context, *mcp.Call) (*mcp.ToolResult, error) {
+	announces := func(e mcp.Event) run {
 		return func(_ context.Context, call *mcp.Call) (*mcp.ToolResult, error) {
 			call.Publish(e)
 			return text("Announced. Nothing has changed in truth."), nil

@@ -8,7 +8,7 @@ import (
 
 // contentTools return each kind of content, and an error.
 func contentTools() []mcp.ServerTool {
-	returns := func(blocks ...mcp.Content) func(context.Context, *mcp.Call) (*mcp.ToolResult, error) {
+	returns := func(blocks ...mcp.Content) run {
 		return func(context.Context, *mcp.Call) (*mcp.ToolResult, error) { return content(blocks...), nil }
 	}
 	image := mcp.ImageContent(redPixel(), "image/png")

@@ -34,8 +34,11 @@ func Toolset() mcp.Toolset {
 // noArguments is the schema of tools that take none.
 const noArguments = `{"type":"object","additionalProperties":false}`
 
+// A run is the function of a tool without arguments.
+type run = func(ctx context.Context, call *mcp.Call) (*mcp.ToolResult, error)
+
 // simple returns a tool without arguments.
-func simple(name, description string, run func(ctx context.Context, call *mcp.Call) (*mcp.ToolResult, error)) mcp.ServerTool {
+func simple(name, description string, run run) mcp.ServerTool {
 	return tools.New(mcp.Tool{
 		Name:        name,
 		Description: description,

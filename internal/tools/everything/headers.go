@@ -23,17 +23,18 @@ const headerInput = `{
 	"required": ["region"]
 }`
 
+type headerArguments struct {
+	Region string `json:"region"`
+}
+
 // headerTools have arguments that HTTP headers repeat.
 func headerTools() []mcp.ServerTool {
-	type input struct {
-		Region string `json:"region"`
-	}
 	return []mcp.ServerTool{tools.New(mcp.Tool{
 		Name:        "test_x_mcp_header",
 		Description: "Returns the region, which clients repeat in a header.",
 		InputSchema: jsontext.Value(headerInput),
 		Annotations: tools.ReadOnly(),
-	}, func(_ context.Context, _ *mcp.ToolCall, in input) (string, error) {
+	}, func(_ context.Context, _ *mcp.ToolCall, in headerArguments) (string, error) {
 		return "Region: " + in.Region, nil
 	})}
 }

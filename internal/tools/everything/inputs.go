@@ -3,7 +3,6 @@ package everything
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
@@ -46,12 +45,12 @@ func question() mcp.InputRequest {
 }
 
 // asks returns the function of a tool that is done once all is answered.
-func asks(requests ...mcp.InputRequest) func(context.Context, *mcp.Call) (*mcp.ToolResult, error) {
+func asks(requests ...mcp.InputRequest) run {
 	return func(_ context.Context, call *mcp.Call) (*mcp.ToolResult, error) {
 		if err := call.Input(requests...); err != nil {
 			return nil, err
 		}
-		return text(fmt.Sprintf("All that was asked for has been answered: %d of %[1]d.", len(requests))), nil
+		return text("All that was asked for has been answered."), nil
 	}
 }
 

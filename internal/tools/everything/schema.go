@@ -12,6 +12,16 @@ import (
 	"github.com/mcpyard/mcpyard/internal/tools"
 )
 
+const greetInput = `{
+	"type": "object",
+	"properties": {"name": {"type": "string", "description": "Whom to greet."}},
+	"required": ["name"]
+}`
+
+type greetArguments struct {
+	Name string `json:"name"`
+}
+
 // contactInput uses what JSON Schema 2020-12 has beyond types: definitions with
 // an anchor, composition and conditions.
 const contactInput = `{
@@ -38,14 +48,6 @@ const contactInput = `{
 	"additionalProperties": false
 }`
 
-const greetInput = `{
-	"type": "object",
-	"properties": {"name": {"type": "string", "description": "Whom to greet."}},
-	"required": ["name"]
-}`
-
-const sumOutput = `{"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}`
-
 const sumInput = `{
 	"type": "object",
 	"properties": {"a": {"type": "number"}, "b": {"type": "number"}},
@@ -53,22 +55,23 @@ const sumInput = `{
 	"additionalProperties": false
 }`
 
+type sumArguments struct {
+	A float64 `json:"a"`
+	B float64 `json:"b"`
+}
+
+const sumOutput = `{"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}`
+
+type sum struct {
+	Sum float64 `json:"sum"`
+}
+
 // schemaTools have arguments and structured results.
 func schemaTools() []mcp.ServerTool {
-	type person struct {
-		Name string `json:"name"`
-	}
-	type summands struct {
-		A float64 `json:"a"`
-		B float64 `json:"b"`
-	}
-	type sum struct {
-		Sum float64 `json:"sum"`
-	}
 	return []mcp.ServerTool{
 		tools.New(mcp.Tool{
 			Name: "greet", Description: "Greets somebody.", InputSchema: jsontext.Value(greetInput), Annotations: tools.ReadOnly(),
-		}, func(_ context.Context, _ *mcp.ToolCall, in person) (string, error) {
+		}, func(_ context.Context, _ *mcp.ToolCall, in greetArguments) (string, error) {
 			return fmt.Sprintf("Hello, %s!", in.Name), nil
 		}),
 		tools.New(mcp.Tool{
@@ -80,7 +83,7 @@ func schemaTools() []mcp.ServerTool {
 		tools.New(mcp.Tool{
 			Name: "test_structured_content", Description: "Returns a sum as structured content.",
 			InputSchema: jsontext.Value(sumInput), OutputSchema: jsontext.Value(sumOutput), Annotations: tools.ReadOnly(),
-		}, func(_ context.Context, _ *mcp.ToolCall, in summands) (sum, error) {
+		}, func(_ context.Context, _ *mcp.ToolCall, in sumArguments) (sum, error) {
 			total := in.A + in.B
 			if math.IsInf(total, 0) {
 				return sum{}, errors.New("the sum is too large")
