@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxCompletions is how many values one answer has at most.
@@ -37,11 +38,24 @@ type CompleteFunc func(ctx context.Context, call *Call, query CompletionQuery) (
 func CompleteFrom(value string, options ...string) *Completion {
 	found := &Completion{Values: []string{}}
 	for _, option := range options {
-		if len(option) >= len(value) && strings.EqualFold(option[:len(value)], value) {
+		if beginsWith(option, value) {
 			found.Values = append(found.Values, option)
 		}
 	}
 	return found
+}
+
+// beginsWith compares letter by letter, as the same one in another case may have
+// another number of bytes.
+func beginsWith(s, prefix string) bool {
+	for _, letter := range prefix {
+		_, size := utf8.DecodeRuneInString(s)
+		if !strings.EqualFold(s[:size], string(letter)) {
+			return false
+		}
+		s = s[size:]
+	}
+	return true
 }
 
 // A CompleteResult is the answer to completion/complete.

@@ -11,12 +11,14 @@ import (
 
 func TestCompleteFrom(t *testing.T) {
 	for value, want := range map[string][]string{
-		"":     {"Paris", "park", "Rome", "Öl"},
-		"pa":   {"Paris", "park"},
-		"PARK": {"park"},
-		"ö":    {"Öl"},
-		"x":    {},
-		"pari": {"Paris"},
+		"":          {"Paris", "park", "Rome", "Öl"},
+		"pa":        {"Paris", "park"},
+		"PARK":      {"park"},
+		"par\u212a": {"park"}, // the Kelvin sign is a K of three bytes
+		"parks":     {},
+		"ö":         {"Öl"},
+		"x":         {},
+		"pari":      {"Paris"},
 	} {
 		assert.Equal(t, want, mcp.CompleteFrom(value, "Paris", "park", "Rome", "Öl").Values, value)
 	}
