@@ -21,10 +21,6 @@ import (
 // Spec: MCP 2026-07-28, Streamable HTTP, Custom Headers from Tool Parameters.
 const paramKeyword = "x-mcp-header"
 
-// maxParams bounds the arguments of one tool that are repeated: a transport
-// takes only so many headers.
-const maxParams = 64
-
 // A param is an argument that a header repeats.
 type param struct {
 	path   []string // of property names, from the arguments down
@@ -44,8 +40,8 @@ func findParams(inputSchema jsontext.Value) ([]param, error) {
 	}
 	f := paramFinder{paths: map[string]string{}}
 	f.schema(document, place{text: "$", static: true})
-	if len(f.found) > maxParams {
-		f.refuse(place{text: "$"}, "it is on %d properties, at most %d are supported", len(f.found), maxParams)
+	if len(f.found) > mcp.MaxParamHeaders {
+		f.refuse(place{text: "$"}, "it is on %d properties, at most %d are supported", len(f.found), mcp.MaxParamHeaders)
 	}
 	return f.found, errors.Join(f.problems...)
 }

@@ -48,7 +48,7 @@ func TestFindParamsRefuses(t *testing.T) {
 		noType  = "the type must be string, integer or boolean"
 	)
 	property := func(schema string) string { return `"properties":{"a":` + schema + `}` }
-	many := make([]string, maxParams+1)
+	many := make([]string, mcp.MaxParamHeaders+1)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"p%d":{"type":"string","x-mcp-header":"h%d"}`, i, i)
 	}

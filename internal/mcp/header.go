@@ -12,6 +12,10 @@ import (
 // Spec: MCP 2026-07-28, Streamable HTTP, Custom Headers from Tool Parameters.
 const HeaderParam = "Mcp-Param-"
 
+// MaxParamHeaders is how many of them one request may have, and so how many
+// arguments of a tool can be repeated.
+const MaxParamHeaders = 64
+
 // ParamHeaders has the Mcp-Param-* headers of an HTTP request: their values by
 // what follows Mcp-Param- in the name, in lower case.
 type ParamHeaders map[string][]string

@@ -51,11 +51,9 @@ func checkName(header http.Header, req *mcp.Request) *jsonrpc.Error {
 	return err
 }
 
-// Bounds on the Mcp-Param-* headers of one request, which travel with it.
-const (
-	maxParams      = 64      // headers
-	maxParamsBytes = 8 << 10 // of their names and values
-)
+// maxParamsBytes bounds the names and values of the Mcp-Param-* headers of one
+// request, which travel with it.
+const maxParamsBytes = 8 << 10
 
 // takeParams puts the headers that mirror arguments into a tools/call, for the
 // one who knows the tool's schema to compare them.
@@ -74,9 +72,9 @@ func takeParams(header http.Header, req *mcp.Request) *refusal {
 			bytes += len(name) + len(value)
 		}
 	}
-	if count > maxParams || bytes > maxParamsBytes {
+	if count > mcp.MaxParamHeaders || bytes > maxParamsBytes {
 		return refuse(http.StatusRequestHeaderFieldsTooLarge,
-			fmt.Sprintf("more than %d headers %s* or %d bytes in them", maxParams, mcp.HeaderParam, maxParamsBytes))
+			fmt.Sprintf("more than %d headers %s* or %d bytes in them", mcp.MaxParamHeaders, mcp.HeaderParam, maxParamsBytes))
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func TestParamHeadersAreTaken(t *testing.T) {
 
 func TestParamHeadersAreBounded(t *testing.T) {
 	many, long := strictPost(), strictPost()
-	for i := range maxParams {
+	for i := range mcp.MaxParamHeaders {
 		many.Header.Set(fmt.Sprintf("Mcp-Param-%d", i), "x")
 	}
 	long.Header.Set("Mcp-Param-A", strings.Repeat("x", maxParamsBytes-1))
