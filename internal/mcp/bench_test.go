@@ -68,7 +68,6 @@ type envelope[Raw any] struct {
 			Info          Raw    `json:"io.modelcontextprotocol/clientInfo"`
 			Capabilities  Raw    `json:"io.modelcontextprotocol/clientCapabilities"`
 			ProgressToken Raw    `json:"progressToken"`
-			TraceParent   string `json:"traceparent"`
 		} `json:"_meta"`
 	} `json:"params"`
 }

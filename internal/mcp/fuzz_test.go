@@ -80,8 +80,7 @@ func requireSame(t *testing.T, want, got *mcp.Request) {
 	wantTarget, wantOK := want.Target()
 	gotTarget, gotOK := got.Target()
 	same := want.Method == got.Method && plainID(t, want) == plainID(t, got) && wantTarget == gotTarget && wantOK == gotOK &&
-		want.Meta.ProtocolVersion == got.Meta.ProtocolVersion && want.Meta.Capabilities == got.Meta.Capabilities &&
-		want.Meta.TraceParent == got.Meta.TraceParent
+		want.Meta.ProtocolVersion == got.Meta.ProtocolVersion && want.Meta.Capabilities == got.Meta.Capabilities
 	for _, profile := range []mcp.Profile{mcp.Strict, mcp.Contract} {
 		want.Profile, got.Profile = profile, profile
 		same = same && (want.ValidateMeta() == nil) == (got.ValidateMeta() == nil) && (want.ValidateVersion() == nil) == (got.ValidateVersion() == nil)

@@ -14,7 +14,6 @@ const (
 	metaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	metaLogLevel           = "io.modelcontextprotocol/logLevel"
 	metaProgressToken      = "progressToken"
-	metaTraceParent        = "traceparent"
 )
 
 // MetaServerInfo is the key in a result's _meta under which a server names its
@@ -29,7 +28,6 @@ type Meta struct {
 	Capabilities    ClientCapabilities
 	ProgressToken   jsontext.Value // a string or integer; nil when no progress is wanted
 	LogLevel        LogLevel       // of log messages from which on they are wanted; 0 when none are
-	TraceParent     string         // W3C trace context, empty when there is none
 
 	present, hasVersion, hasCapabilities bool
 	bareVersion                          jsontext.Value // the contract profile's protocolVersion
@@ -78,10 +76,6 @@ func (m *Meta) member(name []byte, r *strictjson.Reader) error {
 		return nil
 	case metaLogLevel:
 		return m.readLogLevel(r)
-	case metaTraceParent:
-		parent, _, err := r.Text()
-		m.TraceParent = parent
-		return err
 	}
 	_, err := r.Value()
 	return err

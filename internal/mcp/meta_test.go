@@ -82,11 +82,6 @@ func TestProgressToken(t *testing.T) {
 	}
 }
 
-func TestTraceParent(t *testing.T) {
-	assert.Equal(t, "00-a", parseMeta(t, `{"traceparent":"00-a"}`).Meta.TraceParent)
-	assert.Empty(t, parseMeta(t, `{"traceparent":7}`).Meta.TraceParent)
-}
-
 func TestCapabilities(t *testing.T) {
 	type caps = mcp.ClientCapabilities
 	for declared, want := range map[string]caps{

@@ -43,7 +43,6 @@ func TestParseRequest(t *testing.T) {
 	assert.Equal(t, "2026-07-28", req.Meta.ProtocolVersion)
 	assert.Equal(t, mcp.ClientCapabilities{Roots: true}, req.Meta.Capabilities)
 	assert.Equal(t, jsontext.Value(`"tok"`), req.Meta.ProgressToken)
-	assert.Equal(t, "00-aa-bb-01", req.Meta.TraceParent)
 	assert.Equal(t, text, string(req.Raw))
 	assert.False(t, req.IsNotification())
 	assert.Nil(t, req.ValidateMeta())
