@@ -1,9 +1,6 @@
 package mcp
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // A Resource is an entry of resources/list.
 //
@@ -61,12 +58,4 @@ type ResourceSource interface {
 	// Read returns the resource uri. Its error wraps fs.ErrNotExist when this
 	// source has no such resource; *InputRequired asks the client for input.
 	Read(ctx context.Context, call *Call, uri string) (*ReadResult, error)
-}
-
-// Cache says how long and for whom a client may keep a result.
-//
-// Spec: Caching.
-type Cache struct {
-	TTL    time.Duration // 0: stale at once
-	Public bool          // the same for every principal
 }
