@@ -46,7 +46,9 @@ func tasks() []scenario {
 	}}
 }
 
-var taskPromises = []promise{failsOnlyWith(cut, outcomeUnknown),
+// taskPromises let other calls be refused: while there is no leader, requests about
+// tasks wait for one, and take slots.
+var taskPromises = []promise{failsOnlyWith(cut, outcomeUnknown, overloaded),
 	taskNotTwice, taskNotLost, taskEndsOnce, taskTruthful, taskNotAfterItsEnd, taskCancelled}
 
 // killUnderTasks does all of that while tasks are created and run, waits for their
