@@ -9,7 +9,8 @@
 // for lost changes nothing any more. A message is acknowledged after the record
 // says that the task has ended, and by nobody else.
 //
-// Start at Service, which has the methods that clients call; Runner runs tasks.
+// Start at Service, which has the methods that clients call; Runner runs tasks:
+// claim.go decides what is done about a message, finish.go how a run ends.
 // record.go has the states and what leads from one to the other.
 package task
 
