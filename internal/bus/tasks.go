@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +28,8 @@ const (
 	taskLiveHeader = "Mcp-Task-Live"
 	// discardedFor is how long a discarded record leaves a trace.
 	discardedFor = time.Minute
+	// unavailable is the code of errors that may be over soon.
+	unavailable = 503
 )
 
 // Errors of Tasks beside those of package fs.
@@ -308,7 +309,7 @@ func (t *Tasks) Full(err error) (all, principal bool) {
 // as when it elects a leader, and whether it is certain that nothing was done.
 func (t *Tasks) Away(err error) (away, undone bool) {
 	api, refused := errors.AsType[*jetstream.APIError](err)
-	undone = refused && api.Code == http.StatusServiceUnavailable ||
+	undone = refused && api.Code == unavailable ||
 		errors.Is(err, nats.ErrNoResponders) ||
 		errors.Is(err, nats.ErrJetStreamNotEnabled) || // the same, to a request for a record
 		errors.Is(err, jetstream.ErrNoStreamResponse)
