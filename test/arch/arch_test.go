@@ -59,7 +59,7 @@ var mayImport = map[string]string{
 	"test/arch":                 "",
 	"test/e2e":                  "",
 	"test/process":              "",
-	"test/chaos":                "internal/seal test/chaos/journal test/chaos/proxy test/process",
+	"test/chaos":                "internal/mcp internal/seal test/chaos/journal test/chaos/proxy test/process",
 	"test/chaos/journal":        "",
 	"test/chaos/proxy":          "",
 	"test/chaos/worker":         "internal/cli internal/mcp internal/tools internal/worker test/chaos/journal",

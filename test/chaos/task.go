@@ -268,10 +268,11 @@ func (e *evidence) explains(j *job) bool {
 	return len(lost) == len(e.stints(j))
 }
 
-// taskNotAfterItsEnd: nothing starts of a task that was seen to have ended.
+// taskNotAfterItsEnd: nothing starts of a task that was seen to have ended. A call
+// that may run twice may have become two tasks, if a worker was lost over the first.
 func taskNotAfterItsEnd(e *evidence) error {
 	return none(e.jobsWhere(func(j *job) bool {
-		return !j.ended.IsZero() && slices.ContainsFunc(e.stints(j), func(s stint) bool { return s.began.After(j.ended) })
+		return !j.ended.IsZero() && !j.repeatable() && slices.ContainsFunc(e.stints(j), func(s stint) bool { return s.began.After(j.ended) })
 	}), "started after they had ended, as tasks")
 }
 
@@ -282,7 +283,7 @@ func taskCancelled(e *evidence) error {
 		return errors.New("no task was cancelled that had begun: nothing is shown")
 	}
 	return none(e.jobsWhere(func(j *job) bool {
-		return !j.cancelled.IsZero() && slices.ContainsFunc(e.stints(j), func(s stint) bool { return e.ignores(s, j.cancelled) })
+		return !j.cancelled.IsZero() && slices.ContainsFunc(e.stints(j), func(s stint) bool { return s.began.Before(j.ended) && e.ignores(s, j.cancelled) })
 	}), "ran on for more than %s after their cancel, as tasks", cancelledWithin)
 }
 
