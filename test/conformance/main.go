@@ -5,8 +5,8 @@
 //
 //	go run ./test/conformance
 //
-// It fails on every scenario that fails and is not in baseline.txt, and on every
-// one that is in it and passes: the baseline may only shrink.
+// It fails unless the scenarios are those of scenarios.txt, no more and no fewer,
+// and exactly those fail that are marked there as known to fail.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -27,8 +28,8 @@ import (
 // revision is what the suite is asked to test.
 const revision = "2026-07-28"
 
-//go:embed baseline.txt
-var baselineText string
+//go:embed scenarios.txt
+var scenariosText string
 
 func main() {
 	verbose := flag.Bool("v", false, "show the suite's own output")
@@ -55,6 +56,7 @@ func run(ctx context.Context, verbose bool, out io.Writer) error {
 	if err := build(ctx, dir); err != nil {
 		return err
 	}
+	known := scenarios(scenariosText)
 	var problems []error
 	for _, d := range deployments {
 		fmt.Fprintf(out, "== %s\n", d.name)
@@ -62,47 +64,60 @@ func run(ctx context.Context, verbose bool, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
-		known := baseline()
 		report(out, results, known)
 		problems = append(problems, compare(d.name, results, known))
 	}
 	return errors.Join(problems...)
 }
 
+// scenarios reads a list of scenarios, one on each line, and which of them are
+// known to fail: those with a "!" before the name.
+func scenarios(list string) map[string]bool {
+	known := make(map[string]bool)
+	for line := range strings.Lines(list) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			name, fails := strings.CutPrefix(line, "!")
+			known[name] = fails
+		}
+	}
+	return known
+}
+
 // report tells how many scenarios pass, and what is wrong with those that should.
-func report(out io.Writer, results []result, known []string) {
+func report(out io.Writer, results []result, known map[string]bool) {
 	passing := 0
 	for _, r := range results {
 		switch {
 		case r.passed():
 			passing++
-		case !slices.Contains(known, r.scenario):
+		case !known[r.scenario]:
 			r.complain(out)
 		}
 	}
-	fmt.Fprintf(out, "%d of %d scenarios pass, %d are known not to\n", passing, len(results), len(known))
+	fmt.Fprintf(out, "%d of %d scenarios pass\n", passing, len(known))
 }
 
-// baseline is the scenarios that are known to fail, one on each line.
-func baseline() (scenarios []string) {
-	for line := range strings.Lines(baselineText) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			scenarios = append(scenarios, line)
+// compare reports results that are not as the list has them.
+func compare(deployment string, results []result, known map[string]bool) error {
+	var problems []error
+	complain := func(scenario, fault string) {
+		problems = append(problems, fmt.Errorf("%s: %s %s", deployment, scenario, fault))
+	}
+	missing := maps.Clone(known)
+	for _, r := range results {
+		fails, listed := known[r.scenario]
+		delete(missing, r.scenario)
+		switch {
+		case !listed:
+			complain(r.scenario, "is new: add it to scenarios.txt")
+		case !r.passed() && !fails:
+			complain(r.scenario, "fails")
+		case r.passed() && fails:
+			complain(r.scenario, "passes: take its mark away in scenarios.txt")
 		}
 	}
-	return scenarios
-}
-
-// compare reports results that are not as the baseline has them.
-func compare(deployment string, results []result, known []string) error {
-	var problems []error
-	for _, r := range results {
-		switch expected := slices.Contains(known, r.scenario); {
-		case !r.passed() && !expected:
-			problems = append(problems, fmt.Errorf("%s: %s fails", deployment, r.scenario))
-		case r.passed() && expected:
-			problems = append(problems, fmt.Errorf("%s: %s passes: take it out of baseline.txt", deployment, r.scenario))
-		}
+	for _, scenario := range slices.Sorted(maps.Keys(missing)) {
+		complain(scenario, "was not run")
 	}
 	return errors.Join(problems...)
 }

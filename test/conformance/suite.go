@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -84,15 +85,22 @@ func (s suite) test(ctx context.Context, url, dir string, verbose bool, out io.W
 	if verbose {
 		command.Stdout, command.Stderr = out, out
 	}
-	suiteErr := command.Run() // it fails when a scenario does, and the results say more
+	suiteErr := command.Run()
 	results, err := readResults(dir)
-	if err != nil {
-		return nil, err
+	if err == nil && !explained(suiteErr, results) {
+		err = fmt.Errorf("the suite has not come to its end, try -v: %w", suiteErr)
 	}
-	if len(results) == 0 {
-		return nil, fmt.Errorf("the suite has left no results, try -v: %w", suiteErr)
+	return results, err
+}
+
+// explained tells whether the results say all that the suite's error does: it
+// exits with one when a scenario fails.
+func explained(suiteErr error, results []result) bool {
+	if suiteErr == nil {
+		return true
 	}
-	return results, nil
+	exit, ok := errors.AsType[*exec.ExitError](suiteErr)
+	return ok && exit.Exited() && slices.ContainsFunc(results, func(r result) bool { return !r.passed() })
 }
 
 // folderName is what the suite names a scenario's folder.
