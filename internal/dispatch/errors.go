@@ -21,7 +21,7 @@ func (d *Dispatcher) wireError(ctx context.Context, req *mcp.Request, err error)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e != nil {
 		return e
 	}
-	if ended := endedBy(ctx); ended != nil {
+	if ended := mcp.EndedBy(ctx); ended != nil {
 		return ended
 	}
 	_, logged := errors.AsType[*panicError](err)
@@ -31,17 +31,16 @@ func (d *Dispatcher) wireError(ctx context.Context, req *mcp.Request, err error)
 	return mcp.InternalError()
 }
 
-// endedBy is the protocol error that ctx was ended with, such as that of a worker
-// that had to stop; nil if there is none.
-func endedBy(ctx context.Context) *jsonrpc.Error {
-	ended, _ := errors.AsType[*jsonrpc.Error](context.Cause(ctx))
-	return ended
+// asked is the *mcp.InputRequired in err, nil if there is none.
+func asked(err error) *mcp.InputRequired {
+	ask, _ := errors.AsType[*mcp.InputRequired](err)
+	return ask
 }
 
 // askOr answers the *mcp.InputRequired in err; any other error stays what it is.
 func askOr(req *mcp.Request, err error) (result, error) {
-	ask, ok := errors.AsType[*mcp.InputRequired](err)
-	if !ok || ask == nil {
+	ask := asked(err)
+	if ask == nil {
 		return result{}, err
 	}
 	question, err := ask.Result(req.Profile, req.Meta.Capabilities)
@@ -102,8 +101,8 @@ func (d *Dispatcher) guard(ctx context.Context, req *mcp.Request, call *mcp.Call
 
 // sealed returns err with what the next round needs, if it asks for one.
 func (d *Dispatcher) sealed(req *mcp.Request, call *mcp.Call, err error) error {
-	ask, ok := errors.AsType[*mcp.InputRequired](err)
-	if !ok || ask == nil {
+	ask := asked(err)
+	if ask == nil {
 		return err
 	}
 	if ask, err = d.suspend(req, call, ask); err == nil {

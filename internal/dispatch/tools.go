@@ -194,10 +194,10 @@ func (t *tool) validate(arguments map[string]any) (complaint string) {
 // protocol errors are left to the dispatcher, all else is a tool error. If the
 // context was ended with a protocol error, that says more than the function can.
 func (t *tool) fail(ctx context.Context, err error) (output, error) {
-	if ended := endedBy(ctx); ended != nil {
+	if ended := mcp.EndedBy(ctx); ended != nil {
 		return output{}, ended
 	}
-	if ask, ok := errors.AsType[*mcp.InputRequired](err); ok && ask != nil {
+	if ask := asked(err); ask != nil {
 		return output{}, ask
 	}
 	if protocol, ok := errors.AsType[*jsonrpc.Error](err); ok && protocol != nil {

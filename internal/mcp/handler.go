@@ -8,7 +8,10 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"slices"
+
+	"github.com/mcpyard/mcpyard/internal/jsonrpc"
 )
 
 // A Handler answers requests. The dispatcher is one, the bus client is one,
@@ -16,12 +19,18 @@ import (
 //
 // Handle always yields a response; a failure is a response with an error
 // object. It returns early when ctx ends. The dispatcher and those that hold
-// streams then answer with the cause of that, if it is a *jsonrpc.Error;
-// otherwise nobody will read the response. It may call notify before it returns,
-// and never afterwards. Handle is called concurrently; it keeps neither req nor
-// notify.
+// streams then answer with EndedBy, if there is such an error; otherwise nobody
+// will read the response. It may call notify before it returns, and never
+// afterwards. Handle is called concurrently; it keeps neither req nor notify.
 type Handler interface {
 	Handle(ctx context.Context, req *Request, notify NotifyFunc) *Response
+}
+
+// EndedBy is the protocol error that the context of a request was ended with, such
+// as that of a worker that had to stop; nil if there is none.
+func EndedBy(ctx context.Context) *jsonrpc.Error {
+	ended, _ := errors.AsType[*jsonrpc.Error](context.Cause(ctx))
+	return ended
 }
 
 // A NotifyFunc sends one encoded JSON-RPC notification on the response stream

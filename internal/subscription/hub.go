@@ -10,7 +10,6 @@ package subscription
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -204,7 +203,7 @@ func current(ctx context.Context, next mcp.Handler, req *mcp.Request, u *update)
 
 // gone is the response to a request whose context has ended.
 func gone(ctx context.Context, id jsonrpc.ID) *mcp.Response {
-	if ended, ok := errors.AsType[*jsonrpc.Error](context.Cause(ctx)); ok {
+	if ended := mcp.EndedBy(ctx); ended != nil {
 		return mcp.ErrorResponse(id, ended)
 	}
 	return mcp.SubscriptionEnded(id, nil) // which nobody reads
