@@ -95,14 +95,7 @@ func (h *Hub) Middleware(next mcp.Handler) mcp.Handler {
 func (h *Hub) Publish(pool string, e mcp.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	streams := h.topics[topic{pool, e}]
-	if len(streams) == 0 {
-		return
-	}
-	u := newUpdate(e)
-	for s := range streams {
-		s.push(u)
-	}
+	send(e, h.topics[topic{pool, e}])
 }
 
 // PublishAll sends everyone all that they listen for. It is for when events may
@@ -112,10 +105,18 @@ func (h *Hub) PublishAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for t, streams := range h.topics {
-		u := newUpdate(t.event)
-		for s := range streams {
-			s.push(u)
-		}
+		send(t.event, streams)
+	}
+}
+
+// send pushes e to streams, encoded once for all of them.
+func send(e mcp.Event, to map[*stream]struct{}) {
+	if len(to) == 0 {
+		return
+	}
+	u := newUpdate(e)
+	for s := range to {
+		s.push(u)
 	}
 }
 
