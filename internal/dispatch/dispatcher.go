@@ -23,7 +23,7 @@ type Config struct {
 	Server       mcp.Implementation // named in the _meta of every result of the strict profile
 	Instructions string             // for the model, before those of the toolsets; may be empty
 	Toolsets     []mcp.Toolset      // their order has no influence on any response
-	State        *seal.Keyring      // seals requestState; nil: no handler may have state
+	Keys         *seal.Keyring      // seal requestState; nil: no handler may have state
 	Events       func(mcp.Event)    // takes the events of handlers, concurrently; nil: there are none to listen for
 	Tasks        Tasks              // what calls become that may be tasks; nil: none does, and tools that only run so are not served
 	PageSize     int                // most entries on a page of a list; 0 means DefaultPageSize
@@ -51,7 +51,7 @@ type Dispatcher struct {
 	events func(mcp.Event)
 	tasks  Tasks
 	digest string
-	state  *seal.Keyring
+	keys   *seal.Keyring
 
 	strict, contract map[string]method
 }
@@ -74,7 +74,7 @@ func New(cfg Config, log *slog.Logger) (*Dispatcher, error) {
 		c.withoutTasks(log)
 	}
 	d := newDispatcher(c, log)
-	d.state, d.events, d.tasks, d.digest = cfg.State, cfg.Events, cfg.Tasks, c.digest()
+	d.keys, d.events, d.tasks, d.digest = cfg.Keys, cfg.Events, cfg.Tasks, c.digest()
 	d.addTasks(c)
 	if err := d.addDiscover(c); err != nil {
 		return nil, err

@@ -67,8 +67,8 @@ func (d *Dispatcher) open(req *mcp.Request, notify mcp.NotifyFunc) (*mcp.Call, e
 	if !d.logs {
 		call.DiscardLogs()
 	}
-	if refusal := d.resume(req, call); refusal != nil {
-		return nil, refusal
+	if err := d.resume(req, call); err != nil {
+		return nil, err
 	}
 	return call, nil
 }
@@ -101,12 +101,8 @@ func (d *Dispatcher) guard(ctx context.Context, req *mcp.Request, call *mcp.Call
 
 // sealed returns err with what the next round needs, if it asks for one.
 func (d *Dispatcher) sealed(req *mcp.Request, call *mcp.Call, err error) error {
-	ask := asked(err)
-	if ask == nil {
-		return err
-	}
-	if ask, err = d.suspend(req, call, ask); err == nil {
-		err = ask
+	if ask := asked(err); ask != nil {
+		return d.suspend(req, call, ask)
 	}
 	return err
 }

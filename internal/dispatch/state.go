@@ -27,20 +27,20 @@ type round struct {
 
 // resume gives call what the last round left. A requestState that this server
 // has not sealed for this request is refused, and that of no round is none.
-func (d *Dispatcher) resume(req *mcp.Request, call *mcp.Call) *jsonrpc.Error {
+func (d *Dispatcher) resume(req *mcp.Request, call *mcp.Call) error {
 	if call.RequestState == "" {
 		return nil
 	}
-	if d.state == nil {
+	if d.keys == nil {
 		return mcp.InvalidParams("requestState: %v", errNoState)
 	}
-	plain, err := d.state.Open(call.RequestState, purpose(req))
+	plain, err := d.keys.Open(call.RequestState, purpose(req))
 	if err != nil {
 		return mcp.InvalidParams("requestState: %v", err)
 	}
 	var last round
-	if err := json.Unmarshal(plain, &last); err != nil {
-		return mcp.InvalidParams("requestState: %v", err)
+	if err := json.Unmarshal(plain, &last); err != nil { // it is ours, so that this is no fault of the client
+		return fmt.Errorf("decode request state: %w", err)
 	}
 	call.RequestState = last.State
 	call.Restore(last.Answers)
@@ -49,30 +49,31 @@ func (d *Dispatcher) resume(req *mcp.Request, call *mcp.Call) *jsonrpc.Error {
 
 var errNoState = errors.New("this server keeps no request state, as it has no keys")
 
-// suspend returns ask with what the next round needs, sealed, as its state. The
-// answers that came with this request are in it, except to what is asked again.
-func (d *Dispatcher) suspend(req *mcp.Request, call *mcp.Call, ask *mcp.InputRequired) (*mcp.InputRequired, error) {
+// suspend returns ask with what the next round needs, sealed, as its state, or
+// the error that prevents it. The answers that came with this request are in it,
+// except to what is asked again.
+func (d *Dispatcher) suspend(req *mcp.Request, call *mcp.Call, ask *mcp.InputRequired) error {
 	left := round{State: ask.State, Answers: call.Answered()}
 	for _, r := range ask.Requests {
 		delete(left.Answers, r.ID)
 	}
 	if left.State == "" && len(left.Answers) == 0 {
-		return ask, nil
+		return ask
 	}
-	if d.state == nil {
-		return nil, errNoState
+	if d.keys == nil {
+		return errNoState
 	}
 	plain, err := jsonrpc.Marshal(left)
 	if err != nil {
-		return nil, fmt.Errorf("encode request state: %w", err)
+		return fmt.Errorf("encode request state: %w", err)
 	}
 	switch {
 	case len(left.State) > maxState:
-		return nil, fmt.Errorf("request state of %d bytes, at most %d can be kept", len(left.State), maxState)
+		return fmt.Errorf("request state of %d bytes, at most %d can be kept", len(left.State), maxState)
 	case len(plain) > maxState: // which is the client's doing
-		return nil, mcp.InvalidParams("inputResponses: %d bytes with what is kept of earlier ones, at most %d are allowed", len(plain), maxState)
+		return mcp.InvalidParams("inputResponses: %d bytes with what is kept of earlier ones, at most %d are allowed", len(plain), maxState)
 	}
-	return &mcp.InputRequired{Requests: ask.Requests, State: d.state.Seal(plain, purpose(req))}, nil
+	return &mcp.InputRequired{Requests: ask.Requests, State: d.keys.Seal(plain, purpose(req))}
 }
 
 // purpose is what a requestState is good for: this principal's request of this

@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func newInterviewer(t testing.TB, key string, now time.Time) *interviewer {
 	ask := tool("interview", anyObject, interview)
 	other := ask
 	other.Name = "other"
-	return &interviewer{Dispatcher: newDispatcher(t, dispatch.Config{State: keys, Toolsets: []mcp.Toolset{{
+	return &interviewer{Dispatcher: newDispatcher(t, dispatch.Config{Keys: keys, Toolsets: []mcp.Toolset{{
 		Tools:   []mcp.ServerTool{ask, other},
 		Prompts: []mcp.ServerPrompt{prompt("interview", &mcp.InputRequired{State: "of the prompt"})},
 	}}})}
@@ -146,6 +147,24 @@ func TestAnswersTooLargeToKeep(t *testing.T) {
 	o := i.call(t, "interview", `{}`, fmt.Sprintf(`{"name":%q}`, strings.Repeat("n", 64<<10)), "")
 	require.NotNil(t, o.Error)
 	assert.Equal(t, jsonrpc.CodeInvalidParams, o.Error.Code)
+}
+
+// What this server has sealed and cannot read is no fault of the client.
+func TestStateOfAnotherForm(t *testing.T) {
+	key := seal.NewKey()
+	keys, err := seal.ParseKeyring(strings.NewReader(key), time.Minute, time.Now)
+	require.NoError(t, err)
+	purpose, err := jsonrpc.Marshal([]any{"", "", mcp.MethodToolsCall, "interview", sha256.Sum256([]byte(`{}`))})
+	require.NoError(t, err)
+	for state, code := range map[string]int{`{}`: 0, `{`: jsonrpc.CodeInternalError, `{"state":1}`: jsonrpc.CodeInternalError} {
+		o := newInterviewer(t, key, time.Now()).call(t, "interview", `{}`, `{}`, keys.Seal([]byte(state), purpose))
+		if code == 0 {
+			require.Nil(t, o.Error, state)
+			continue
+		}
+		require.NotNil(t, o.Error, state)
+		assert.Equal(t, code, o.Error.Code, state)
+	}
 }
 
 func TestStateNeedsKeys(t *testing.T) {

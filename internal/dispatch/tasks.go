@@ -245,7 +245,7 @@ func (d *Dispatcher) RunTask(ctx context.Context, w *mcp.TaskWork, report func(m
 
 // outcome is what becomes of a task whose handler has returned.
 func (d *Dispatcher) outcome(ctx context.Context, req *mcp.Request, call *mcp.Call, out output, err error) mcp.TaskOutcome {
-	if ask, ok := errors.AsType[*mcp.InputRequired](err); ok && ask != nil {
+	if ask := asked(err); ask != nil {
 		return d.question(ctx, req, call, ask)
 	}
 	var res result

@@ -59,7 +59,7 @@ func New(ctx context.Context, conn *bus.Conn, cfg Config, log *slog.Logger) (*Wo
 	}
 	w := &Worker{}
 	dispatching := dispatch.Config{
-		State:    keys,
+		Keys:     keys,
 		Server:   mcp.Implementation{Name: "mcpyard", Version: cfg.Version},
 		Toolsets: append(toolsets, cfg.Own...),
 		Events:   bus.NewPublisher(conn, cfg.Address, log).Publish,

@@ -34,7 +34,7 @@ func newServer(t *testing.T) *server {
 	s.Dispatcher, err = dispatch.New(dispatch.Config{
 		Server:   mcp.Implementation{Name: "test", Version: "1"},
 		Toolsets: []mcp.Toolset{everything.Toolset()},
-		State:    keys,
+		Keys:     keys,
 		Events:   func(e mcp.Event) { s.events = append(s.events, e) },
 	}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
