@@ -129,7 +129,7 @@ func (c completers) find(raw jsontext.Value) (completer, *jsonrpc.Error) {
 func lookUp(in map[string]completer, kind, name string) (completer, *jsonrpc.Error) {
 	found, ok := in[name]
 	if !ok {
-		return completer{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown %s: %s", kind, shorten(name))
+		return completer{}, unknown(kind, name)
 	}
 	return found, nil
 }

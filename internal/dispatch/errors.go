@@ -31,6 +31,13 @@ func (d *Dispatcher) wireError(ctx context.Context, req *mcp.Request, err error)
 	return mcp.InternalError()
 }
 
+// unknown says that there is no such tool, prompt or resource template.
+//
+// Spec: MCP 2026-07-28, Tools, Error Handling.
+func unknown(kind, name string) *jsonrpc.Error {
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown %s: %s", kind, shorten(name))
+}
+
 // asked is the *mcp.InputRequired in err, nil if there is none.
 func asked(err error) *mcp.InputRequired {
 	ask, _ := errors.AsType[*mcp.InputRequired](err)

@@ -58,7 +58,7 @@ func (d *Dispatcher) getPrompt(ctx context.Context, req *mcp.Request, notify mcp
 	}
 	p, ok := d.prompts[name]
 	if !ok {
-		return result{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown prompt: %s", shorten(name))
+		return result{}, unknown("prompt", name)
 	}
 	arguments, refusal := p.arguments(req.Params.Arguments)
 	if refusal != nil {

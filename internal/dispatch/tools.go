@@ -120,7 +120,7 @@ func unknownTool(profile mcp.Profile, name string) (result, error) {
 	if profile == mcp.Contract {
 		return failure("Tool not found").result(profile)
 	}
-	return result{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown tool: %s", shorten(name))
+	return result{}, unknown("tool", name)
 }
 
 // call validates the arguments, runs the tool and encodes its output. What the

@@ -109,7 +109,7 @@ func TestLogLevelOfARequest(t *testing.T) {
 		}
 		require.NotNil(t, err, value)
 		assert.Equal(t, -32602, err.Code)
-		assert.Contains(t, err.Message, `_meta["io.modelcontextprotocol/logLevel"] must be debug, info, notice`)
+		assert.Contains(t, err.Message, `_meta["io.modelcontextprotocol/logLevel"] must be one of debug, info, notice`)
 		assert.Zero(t, req.Meta.LogLevel)
 	}
 }

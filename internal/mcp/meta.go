@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcpyard/mcpyard/internal/jsonrpc"
@@ -83,14 +85,15 @@ func (m *Meta) member(name []byte, r *strictjson.Reader) error {
 
 func (m *Meta) readLogLevel(r *strictjson.Reader) error {
 	name, _, err := r.Bytes()
-	m.LogLevel = parseLogLevel(name)
-	m.require(m.LogLevel != 0, metaLogLevel, "debug, info, notice, warning, error, critical, alert or emergency")
+	if m.LogLevel = parseLogLevel(name); m.LogLevel == 0 {
+		m.require(false, metaLogLevel, "one of "+strings.Join(logLevels()[LogDebug:], ", "))
+	}
 	return err
 }
 
 func (m *Meta) require(ok bool, key, shape string) {
 	if !ok && m.fault == nil {
-		m.fault = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: _meta[%q] must be %s", key, shape)
+		m.fault = InvalidParams("_meta[%q] must be %s", key, shape)
 	}
 }
 
@@ -240,8 +243,7 @@ func (r *Request) ValidateMeta() *jsonrpc.Error {
 }
 
 func missingMeta(key string) *jsonrpc.Error {
-	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
-		"Invalid params: %s is missing; every request carries its protocol version and client capabilities in params._meta", key)
+	return InvalidParams("%s is missing; every request carries its protocol version and client capabilities in params._meta", key)
 }
 
 // ValidateVersion checks that the request is of a revision that is served. In

@@ -44,7 +44,9 @@ func (e *InputRequired) Error() string {
 // as JSON and without the members that every result has. The error is a
 // *jsonrpc.Error, -32021, if the client did not declare that it can answer: this
 // is the one place that guards all handlers. Any other error is the handler's
-// fault: it asked for nothing and has no state, or used an id twice.
+// fault: it asked for nothing and has no state, or used an id twice. The contract
+// profile has none of these rules, and shows the requests as the handler made
+// them.
 func (e *InputRequired) Result(profile Profile, capabilities ClientCapabilities) (any, error) {
 	if profile == Contract {
 		return contractInputRequired{
