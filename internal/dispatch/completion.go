@@ -13,41 +13,22 @@ import (
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
-// A completer is a prompt or resource template as completion/complete sees it.
-type completer struct {
-	arguments []string // names of what can be completed
-	complete  mcp.CompleteFunc
-}
-
-// completers are those of a catalogue, by what a reference names them.
-type completers struct {
-	prompts   map[string]completer // by name
-	templates map[string]completer // by URI template
+// A completable is a prompt or resource template as completion/complete sees it.
+type completable interface {
+	takes(argument string) bool
+	suggests() mcp.CompleteFunc // nil when it suggests nothing
 }
 
 // addCompletion adds completion/complete, if there is anything that completes.
 func (d *Dispatcher) addCompletion(c *catalogue) {
-	d.completers = completers{prompts: map[string]completer{}, templates: map[string]completer{}}
-	some := false
-	for _, p := range c.prompts {
-		d.completers.prompts[p.Name] = completer{arguments: argumentNames(p.Arguments), complete: p.Complete}
-		some = some || p.Complete != nil
-	}
-	for _, t := range c.templates {
-		d.completers.templates[t.URITemplate] = completer{arguments: variables(t.URITemplate), complete: t.Complete}
-		some = some || t.Complete != nil
-	}
-	if some {
+	if c.completes() {
 		d.strict[mcp.MethodComplete] = d.complete
 	}
 }
 
-func argumentNames(arguments []mcp.PromptArgument) []string {
-	names := make([]string, len(arguments))
-	for i, a := range arguments {
-		names[i] = a.Name
-	}
-	return names
+func (c *catalogue) completes() bool {
+	return slices.ContainsFunc(c.prompts, func(p *prompt) bool { return p.Complete != nil }) ||
+		slices.ContainsFunc(c.templates, func(t *template) bool { return t.Complete != nil })
 }
 
 // variables returns the names in the expressions of an RFC 6570 template.
@@ -71,7 +52,7 @@ func variables(template string) (names []string) {
 //
 // Spec: MCP 2026-07-28, Completion, Error Handling.
 func (d *Dispatcher) complete(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) (result, error) {
-	target, refusal := d.completers.find(req.Params.Ref)
+	target, refusal := d.completable(req.Params.Ref)
 	if refusal != nil {
 		return result{}, refusal
 	}
@@ -79,13 +60,13 @@ func (d *Dispatcher) complete(ctx context.Context, req *mcp.Request, notify mcp.
 	switch {
 	case refusal != nil:
 		return result{}, refusal
-	case !slices.Contains(target.arguments, query.Argument):
+	case !target.takes(query.Argument):
 		return result{}, mcp.InvalidParams("ref has no argument %s", shorten(query.Argument))
 	}
 	completion := &mcp.Completion{Values: []string{}}
-	if target.complete != nil {
+	if suggest := target.suggests(); suggest != nil {
 		err := d.invoke(ctx, req, notify, func(call *mcp.Call) (err error) {
-			completion, err = target.complete(ctx, call, query)
+			completion, err = suggest(ctx, call, query)
 			return err
 		})
 		switch {
@@ -98,38 +79,38 @@ func (d *Dispatcher) complete(ctx context.Context, req *mcp.Request, notify mcp.
 	return encode(completion.Result(), nil)
 }
 
-// find returns what a reference is to.
-func (c completers) find(raw jsontext.Value) (completer, *jsonrpc.Error) {
+// completable returns what a reference is to.
+func (d *Dispatcher) completable(raw jsontext.Value) (completable, *jsonrpc.Error) {
 	var ref struct {
 		Type jsontext.Value `json:"type"`
 		Name jsontext.Value `json:"name"`
 		URI  jsontext.Value `json:"uri"`
 	}
 	if raw.Kind() != '{' || json.Unmarshal(raw, &ref) != nil {
-		return completer{}, mcp.InvalidParams("ref must be an object")
+		return nil, mcp.InvalidParams("ref must be an object")
 	}
 	kind, _ := mcp.Text(ref.Type)
 	switch kind {
 	case "ref/prompt":
 		name, ok := mcp.Text(ref.Name)
 		if !ok {
-			return completer{}, mcp.InvalidParams("ref.name must be the name of a prompt")
+			return nil, mcp.InvalidParams("ref.name must be the name of a prompt")
 		}
-		return lookUp(c.prompts, "prompt", name)
+		return lookUp(d.prompts, "prompt", name)
 	case "ref/resource":
 		uri, ok := mcp.Text(ref.URI)
 		if !ok {
-			return completer{}, mcp.InvalidParams("ref.uri must be the URI template of a resource template")
+			return nil, mcp.InvalidParams("ref.uri must be the URI template of a resource template")
 		}
-		return lookUp(c.templates, "resource template", uri)
+		return lookUp(d.templates, "resource template", uri)
 	}
-	return completer{}, mcp.InvalidParams("ref.type must be ref/prompt or ref/resource")
+	return nil, mcp.InvalidParams("ref.type must be ref/prompt or ref/resource")
 }
 
-func lookUp(in map[string]completer, kind, name string) (completer, *jsonrpc.Error) {
+func lookUp[T completable](in map[string]T, kind, name string) (completable, *jsonrpc.Error) {
 	found, ok := in[name]
 	if !ok {
-		return completer{}, unknown(kind, name)
+		return nil, unknown(kind, name)
 	}
 	return found, nil
 }

@@ -37,15 +37,15 @@ type Config struct {
 // A Dispatcher is the mcp.Handler that runs tools, prompts and resources. It is
 // immutable and safe for concurrent use.
 type Dispatcher struct {
-	log      *slog.Logger
-	stamp    stamp
-	tools    map[string]*tool
-	prompts  map[string]*prompt
-	sources  []mcp.ResourceSource
-	pageSize int
-	logs     bool // the server has declared that it logs
+	log       *slog.Logger
+	stamp     stamp
+	tools     map[string]*tool
+	prompts   map[string]*prompt
+	templates map[string]*template
+	sources   []mcp.ResourceSource
+	pageSize  int
+	logs      bool // the server has declared that it logs
 
-	completers   completers
 	resourceList mcp.Cache // of resources/list
 
 	events func(mcp.Event)

@@ -30,6 +30,15 @@ type listed interface {
 	entry() []byte // encoded
 }
 
+// byKey is items by their keys.
+func byKey[T listed](items []T) map[string]T {
+	found := make(map[string]T, len(items))
+	for _, item := range items {
+		found[item.key()] = item
+	}
+	return found
+}
+
 func newList[T listed](member string, items []T) *list {
 	l := &list{member: member}
 	for _, item := range items {

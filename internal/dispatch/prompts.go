@@ -36,11 +36,14 @@ func newPrompt(definition mcp.ServerPrompt) (*prompt, error) {
 func (p *prompt) key() string   { return p.Name }
 func (p *prompt) entry() []byte { return p.definition }
 
+func (p *prompt) takes(argument string) bool {
+	return slices.ContainsFunc(p.Arguments, func(a mcp.PromptArgument) bool { return a.Name == argument })
+}
+
+func (p *prompt) suggests() mcp.CompleteFunc { return p.Complete }
+
 func (d *Dispatcher) addPrompts(c *catalogue) {
-	d.prompts = make(map[string]*prompt, len(c.prompts))
-	for _, p := range c.prompts {
-		d.prompts[p.Name] = p
-	}
+	d.prompts = byKey(c.prompts)
 	if len(c.prompts) > 0 {
 		d.strict[mcp.MethodPromptsList] = newList("prompts", c.prompts).paged(c.pageSize, &c.cache.fixed)
 		d.strict[mcp.MethodPromptsGet] = d.getPrompt

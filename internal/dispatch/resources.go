@@ -15,7 +15,8 @@ import (
 // A template is a resource template of the catalogue.
 type template struct {
 	mcp.ServerTemplate
-	definition []byte // as the list shows it
+	definition []byte   // as the list shows it
+	variables  []string // in the URI template
 }
 
 // newTemplate encodes a definition. Its error names the template.
@@ -24,13 +25,18 @@ func newTemplate(definition mcp.ServerTemplate) (*template, error) {
 	if err = errors.Join(err, checkIcons(definition.Icons)); err != nil {
 		return nil, fmt.Errorf("resource template %q: %w", definition.URITemplate, err)
 	}
-	return &template{ServerTemplate: definition, definition: encoded}, nil
+	return &template{ServerTemplate: definition, definition: encoded, variables: variables(definition.URITemplate)}, nil
 }
 
 func (t *template) key() string   { return t.URITemplate }
 func (t *template) entry() []byte { return t.definition }
 
+func (t *template) takes(argument string) bool { return slices.Contains(t.variables, argument) }
+
+func (t *template) suggests() mcp.CompleteFunc { return t.Complete }
+
 func (d *Dispatcher) addResources(c *catalogue) {
+	d.templates = byKey(c.templates)
 	if len(c.sources) > 0 {
 		d.strict[mcp.MethodResourceTemplatesList] = newList("resourceTemplates", c.templates).paged(c.pageSize, &c.cache.fixed)
 		d.strict[mcp.MethodResourcesList] = d.listResources

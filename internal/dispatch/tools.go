@@ -47,10 +47,7 @@ func (t *tool) entry() []byte { return t.definition }
 
 // addTools adds the methods of tools to both profiles.
 func (d *Dispatcher) addTools(c *catalogue) {
-	d.tools = make(map[string]*tool, len(c.tools))
-	for _, t := range c.tools {
-		d.tools[t.Name] = t
-	}
+	d.tools = byKey(c.tools)
 	entries := newList("tools", c.tools)
 	d.contract[mcp.MethodToolsList] = entries.whole(&c.cache.fixed)
 	d.contract[mcp.MethodToolsCall] = d.callTool
