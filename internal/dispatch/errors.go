@@ -64,22 +64,6 @@ type panicError struct{ value any }
 
 func (e *panicError) Error() string { return fmt.Sprint(e.value) }
 
-// open returns the call that req makes, with what the last round has left.
-func (d *Dispatcher) open(req *mcp.Request, notify mcp.NotifyFunc) (*mcp.Call, error) {
-	call, refusal := mcp.NewCall(req, notify)
-	if refusal != nil {
-		return nil, refusal
-	}
-	call.Events = d.events
-	if !d.logs {
-		call.DiscardLogs()
-	}
-	if err := d.resume(req, call); err != nil {
-		return nil, err
-	}
-	return call, nil
-}
-
 // invoke calls registered code with the call that req makes, which ends before
 // the response is made.
 func (d *Dispatcher) invoke(

@@ -25,26 +25,41 @@ type round struct {
 	Answers mcp.InputResponses `json:"answers,omitempty"`
 }
 
-// resume gives call what the last round left. A requestState that this server
-// has not sealed for this request is refused, and that of no round is none.
-func (d *Dispatcher) resume(req *mcp.Request, call *mcp.Call) error {
-	if call.RequestState == "" {
-		return nil
-	}
-	if d.keys == nil {
-		return mcp.InvalidParams("requestState: %v", errNoState)
-	}
-	plain, err := d.keys.Open(call.RequestState, purpose(req))
+// open returns the call that req makes, with what the last round left.
+func (d *Dispatcher) open(req *mcp.Request, notify mcp.NotifyFunc) (*mcp.Call, error) {
+	last, err := d.resume(req)
 	if err != nil {
-		return mcp.InvalidParams("requestState: %v", err)
+		return nil, err
 	}
-	var last round
+	call, refusal := mcp.NewCall(req, mcp.CallConfig{
+		Notify: notify, Events: d.events, Logs: d.logs, Answers: last.Answers, State: last.State,
+	})
+	if refusal != nil {
+		return nil, refusal
+	}
+	return call, nil
+}
+
+// resume returns what the last round left. A requestState that this server has not
+// sealed for this request is refused, and that of no round is none.
+func (d *Dispatcher) resume(req *mcp.Request) (last round, err error) {
+	sealed, ok := mcp.Text(req.Params.RequestState)
+	switch {
+	case !ok && !mcp.IsAbsent(req.Params.RequestState):
+		return last, mcp.InvalidParams("requestState must be a string")
+	case sealed == "":
+		return last, nil
+	case d.keys == nil:
+		return last, mcp.InvalidParams("requestState: %v", errNoState)
+	}
+	plain, err := d.keys.Open(sealed, purpose(req))
+	if err != nil {
+		return last, mcp.InvalidParams("requestState: %v", err)
+	}
 	if err := json.Unmarshal(plain, &last); err != nil { // it is ours, so that this is no fault of the client
-		return fmt.Errorf("decode request state: %w", err)
+		return last, fmt.Errorf("decode request state: %w", err)
 	}
-	call.RequestState = last.State
-	call.Restore(last.Answers)
-	return nil
+	return last, nil
 }
 
 var errNoState = errors.New("this server keeps no request state, as it has no keys")

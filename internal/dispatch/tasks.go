@@ -237,8 +237,7 @@ func (d *Dispatcher) RunTask(ctx context.Context, w *mcp.TaskWork, report func(m
 		_, err := unknownTool(mcp.Strict, w.Tool)
 		return mcp.TaskOutcome{Err: d.wireError(ctx, req, err)}
 	}
-	call := mcp.NewTaskCall(w, report)
-	call.Events = d.events
+	call := mcp.NewTaskCall(w, report, d.events)
 	out, err := d.runTool(ctx, req, t, &mcp.ToolCall{Call: call, Arguments: w.Arguments})
 	return d.outcome(ctx, req, call, out, err)
 }

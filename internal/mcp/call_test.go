@@ -16,7 +16,7 @@ import (
 func notified(t *testing.T, token string) (call *mcp.Call, sent *[]string) {
 	t.Helper()
 	sent = new([]string)
-	call, err := mcp.NewCall(parseMeta(t, `{"progressToken":`+token+`}`), func(n []byte) { *sent = append(*sent, string(n)) })
+	call, err := mcp.NewCall(parseMeta(t, `{"progressToken":`+token+`}`), mcp.CallConfig{Notify: func(n []byte) { *sent = append(*sent, string(n)) }})
 	require.Nil(t, err)
 	return call, sent
 }
@@ -67,7 +67,7 @@ func TestProgressIsDropped(t *testing.T) {
 	call.Progress(1, 0, "")
 	assert.Empty(t, *sent, "without a token")
 
-	call, err := mcp.NewCall(parseMeta(t, `{"progressToken":1}`), nil)
+	call, err := mcp.NewCall(parseMeta(t, `{"progressToken":1}`), mcp.CallConfig{})
 	require.Nil(t, err)
 	call.Progress(1, 0, "")
 }
@@ -102,11 +102,11 @@ func TestProgressIsConcurrent(t *testing.T) {
 // End returns only once a notification on its way has been taken.
 func TestEndWaitsForNotify(t *testing.T) {
 	entered, leave, taken := make(chan struct{}), make(chan struct{}), false
-	call, err := mcp.NewCall(parseMeta(t, `{"progressToken":1}`), func([]byte) {
+	call, err := mcp.NewCall(parseMeta(t, `{"progressToken":1}`), mcp.CallConfig{Notify: func([]byte) {
 		close(entered)
 		<-leave
 		taken = true
-	})
+	}})
 	require.Nil(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() { call.Progress(1, 0, "") })

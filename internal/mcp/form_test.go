@@ -131,9 +131,3 @@ func TestTypedAnswers(t *testing.T) {
 		assert.Equal(t, want, ok, text)
 	}
 }
-
-func TestRestore(t *testing.T) {
-	call := inputs("new", `"now"`)
-	call.Restore(mcp.InputResponses{"new": jsontext.Value(`"before"`), "old": jsontext.Value(`"before"`)})
-	assert.Equal(t, mcp.InputResponses{"new": jsontext.Value(`"now"`), "old": jsontext.Value(`"before"`)}, call.InputResponses)
-}

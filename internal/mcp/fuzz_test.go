@@ -38,7 +38,7 @@ func FuzzParseRequest(f *testing.F) {
 
 // use calls what reads the raw parts of a request.
 func use(req *mcp.Request) {
-	call, err := mcp.NewCall(req, func([]byte) {})
+	call, err := mcp.NewCall(req, mcp.CallConfig{Notify: func([]byte) {}})
 	if err != nil {
 		return
 	}

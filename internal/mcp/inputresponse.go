@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,6 +29,16 @@ func ParseInputResponses(raw jsontext.Value) (InputResponses, *jsonrpc.Error) {
 	return responses, nil
 }
 
+// or returns the answers with those of earlier rounds, of which newer ones win.
+func (r InputResponses) or(earlier InputResponses) InputResponses {
+	if len(earlier) == 0 {
+		return r
+	}
+	all := maps.Clone(earlier)
+	maps.Copy(all, r)
+	return all
+}
+
 // Input returns nil once the client has answered all requests with what they ask
 // for; a form that was declined is answered. Otherwise it returns the error that
 // asks for what is missing. The answers that are there come back with it, so
@@ -46,18 +57,6 @@ func (c *Call) Input(requests ...InputRequest) error {
 		return nil
 	}
 	return &InputRequired{Requests: missing}
-}
-
-// Restore gives the call answers from earlier rounds; newer ones win.
-func (c *Call) Restore(earlier InputResponses) {
-	for id, answer := range earlier {
-		if _, newer := c.InputResponses[id]; !newer {
-			if c.InputResponses == nil {
-				c.InputResponses = make(InputResponses)
-			}
-			c.InputResponses[id] = answer
-		}
-	}
 }
 
 // Answered returns the answers that Input has accepted, which must not get lost

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/mcpyard/mcpyard/internal/jsonrpc"
@@ -59,21 +58,18 @@ const (
 // server has Logs set.
 //
 // Spec: MCP 2026-07-28, Logging.
-func (c *Call) Log(level LogLevel, logger string, data any) { c.logs.send(level, logger, data) }
-
-// DiscardLogs makes Log send nothing. The dispatcher calls it for a server that
-// has not declared that it logs.
-func (c *Call) DiscardLogs() { c.logs.end() }
-
-// logs are the log messages of one call.
-type logs struct {
-	least  LogLevel // none if the client wants no messages
-	notify NotifyFunc
-
-	mu     sync.Mutex // guards what follows, and keeps messages in order
-	window time.Time  // when the second began in which sent are counted
-	sent   int
-	over   bool
+func (c *Call) Log(level LogLevel, logger string, data any) {
+	if c.logs.least == 0 || level < c.logs.least || level > LogEmergency {
+		return
+	}
+	params, err := jsonrpc.Marshal(logParams{Level: level.String(), Logger: logger, Data: data})
+	if err == nil && len(params) <= maxLogSize {
+		c.out.do(func() {
+			if c.out.notify != nil && c.logs.admit(time.Now()) {
+				c.out.notify(jsonrpc.AppendNotification(nil, NotificationMessage, params))
+			}
+		})
+	}
 }
 
 type logParams struct {
@@ -82,32 +78,19 @@ type logParams struct {
 	Data   any    `json:"data"`
 }
 
-func (l *logs) send(level LogLevel, logger string, data any) {
-	if l.least == 0 || level < l.least || level > LogEmergency || l.notify == nil {
-		return
-	}
-	params, err := jsonrpc.Marshal(logParams{Level: level.String(), Logger: logger, Data: data})
-	if err != nil || len(params) > maxLogSize {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.over && l.admit(time.Now()) {
-		l.notify(jsonrpc.AppendNotification(nil, NotificationMessage, params))
-	}
+// logs are the log messages of one call.
+type logs struct {
+	least LogLevel // none if the client wants no messages, or the server has not declared any
+
+	window time.Time // when the second began in which sent are counted; for the outlet's do
+	sent   int
 }
 
-// admit counts a message if there is room for it. l.mu is held.
+// admit counts a message if there is room for it.
 func (l *logs) admit(now time.Time) bool {
 	if now.Sub(l.window) >= time.Second {
 		l.window, l.sent = now, 0
 	}
 	l.sent++
 	return l.sent <= maxLogRate
-}
-
-func (l *logs) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.over = true
 }

@@ -19,7 +19,7 @@ func logged(t *testing.T, level string) (call *mcp.Call, sent *[]string) {
 	t.Helper()
 	sent = new([]string)
 	req := parseMeta(t, `{"io.modelcontextprotocol/logLevel":"`+level+`"}`)
-	call, err := mcp.NewCall(req, func(n []byte) { *sent = append(*sent, string(n)) })
+	call, err := mcp.NewCall(req, mcp.CallConfig{Logs: true, Notify: func(n []byte) { *sent = append(*sent, string(n)) }})
 	require.Nil(t, err)
 	return call, sent
 }
@@ -62,12 +62,13 @@ func TestLogIsDropped(t *testing.T) {
 	call.Log(mcp.LogError, "", "after the response")
 	assert.Empty(t, *sent)
 
-	call, sent = logged(t, "debug")
-	call.DiscardLogs()
+	debug := parseMeta(t, `{"io.modelcontextprotocol/logLevel":"debug"}`)
+	call, err := mcp.NewCall(debug, mcp.CallConfig{Notify: func(n []byte) { *sent = append(*sent, string(n)) }})
+	require.Nil(t, err)
 	call.Log(mcp.LogError, "", "of a server that did not declare it")
 	assert.Empty(t, *sent)
 
-	call, err := mcp.NewCall(parseMeta(t, `{"io.modelcontextprotocol/logLevel":"debug"}`), nil)
+	call, err = mcp.NewCall(debug, mcp.CallConfig{Logs: true})
 	require.Nil(t, err)
 	call.Log(mcp.LogError, "", "nobody listens")
 }

@@ -135,29 +135,30 @@ func TestRequire(t *testing.T) {
 // callWith returns the call of a request with the given members of params.
 func callWith(t *testing.T, members string) (*mcp.Call, *jsonrpc.Error) {
 	t.Helper()
-	return mcp.NewCall(parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+members+`}}`), nil)
+	return mcp.NewCall(parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+members+`}}`), mcp.CallConfig{})
 }
 
 func TestNewCall(t *testing.T) {
-	req := parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"s\u0074","inputResponses":{"q":"yes","r":{"a": 1}},`+
+	req := parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"inputResponses":{"q":"yes","r":{"a": 1}},`+
 		`"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`)
 	req.Principal = "alice"
-	call, err := mcp.NewCall(req, nil)
+	call, err := mcp.NewCall(req, mcp.CallConfig{State: "st", Answers: mcp.InputResponses{"q": jsontext.Value(`"no"`), "s": jsontext.Value(`"kept"`)}})
 	require.Nil(t, err)
 	assert.Equal(t, "alice", call.Principal)
 	assert.Equal(t, mcp.ClientCapabilities{Roots: true}, call.Capabilities)
 	assert.Equal(t, "st", call.RequestState)
-	assert.Len(t, call.InputResponses, 2)
-	assert.JSONEq(t, `{"a":1}`, string(call.InputResponses["r"]))
+	assert.Equal(t, mcp.InputResponses{
+		"q": jsontext.Value(`"yes"`), "r": jsontext.Value(`{"a": 1}`), "s": jsontext.Value(`"kept"`),
+	}, call.InputResponses, "newer answers win")
 
-	for _, absent := range []string{``, `"requestState":null,"inputResponses":null`, `"inputResponses":{}`} {
+	for _, absent := range []string{``, `"inputResponses":null`, `"inputResponses":{}`} {
 		call, err := callWith(t, absent)
 		require.Nil(t, err, absent)
 		assert.Empty(t, call.RequestState)
 		assert.Empty(t, call.InputResponses)
 	}
 	for _, wrong := range []string{
-		`"requestState":7`, `"requestState":{}`, `"requestState":false`, `"inputResponses":[]`, `"inputResponses":"yes"`, `"inputResponses":0`,
+		`"inputResponses":[]`, `"inputResponses":"yes"`, `"inputResponses":0`,
 	} {
 		call, err := callWith(t, wrong)
 		require.NotNil(t, err, wrong)

@@ -182,7 +182,8 @@ func TestParseEvent(t *testing.T) {
 
 func TestPublish(t *testing.T) {
 	var published []mcp.Event
-	call := &mcp.Call{Events: func(e mcp.Event) { published = append(published, e) }}
+	call, refusal := mcp.NewCall(&mcp.Request{}, mcp.CallConfig{Events: func(e mcp.Event) { published = append(published, e) }})
+	require.Nil(t, refusal)
 	call.Publish(mcp.ResourceUpdated("a:1"))
 	assert.Equal(t, []mcp.Event{mcp.ResourceUpdated("a:1")}, published)
 	assert.NotPanics(t, func() { new(mcp.Call).Publish(mcp.ToolsListChanged()) })

@@ -110,19 +110,17 @@ type AdoptedTask struct {
 	Finish func(out TaskOutcome, cause error)
 }
 
-// NewTaskCall returns the call for a run of w. report takes its progress; log
-// messages have no place to go.
-func NewTaskCall(w *TaskWork, report func(message string)) *Call {
-	c := &Call{
+// NewTaskCall returns the call for a run of w. report takes its progress, and events
+// what it publishes; log messages have no place to go.
+func NewTaskCall(w *TaskWork, report func(message string), events func(Event)) *Call {
+	return &Call{
 		Principal:      w.Principal,
 		Capabilities:   w.Capabilities,
-		InputResponses: make(InputResponses, len(w.Answers)),
+		InputResponses: w.Answers,
 		RequestState:   w.State,
-		progress:       progress{last: math.Inf(-1)},
+		publish:        events,
+		progress:       progress{last: math.Inf(-1), diverted: report},
 	}
-	c.Restore(w.Answers)
-	c.Detach(report)
-	return c
 }
 
 // MissingTasks is the error for a request that only a client which supports tasks

@@ -103,7 +103,7 @@ func sent(meta string, send func(*mcp.Call)) (notification []byte, err error) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	call, refusal := mcp.NewCall(req, func(n []byte) { notification = n })
+	call, refusal := mcp.NewCall(req, mcp.CallConfig{Logs: true, Notify: func(n []byte) { notification = n }})
 	if refusal != nil {
 		return nil, refusal
 	}

@@ -208,11 +208,11 @@ func slowCall(t *testing.T, seconds string) (*mcp.ToolCall, *[]progress) {
 	req, fault := mcp.ParseRequest([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":7}}}`))
 	require.Nil(t, fault)
 	var got []progress
-	inner, fault := mcp.NewCall(req, func(notification []byte) {
+	inner, fault := mcp.NewCall(req, mcp.CallConfig{Notify: func(notification []byte) {
 		var p progress
 		assert.NoError(t, json.Unmarshal(notification, &p, json.MatchCaseInsensitiveNames(true)))
 		got = append(got, p)
-	})
+	}})
 	require.Nil(t, fault)
 	return &mcp.ToolCall{Call: inner, Arguments: jsontext.Value(`{"seconds":` + seconds + `}`)}, &got
 }

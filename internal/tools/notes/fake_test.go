@@ -152,10 +152,9 @@ func (c caller) run(t testing.TB, name string, arguments map[string]any, out any
 	text, err := jsonrpc.Marshal(arguments)
 	require.NoError(t, err)
 	require.NoError(t, validate(t, tool.InputSchema, string(text)))
-	result, err := tool.Run(t.Context(), &mcp.ToolCall{
-		Call:      &mcp.Call{Principal: c.principal, InputResponses: c.responses, Events: c.events},
-		Arguments: text,
-	})
+	call, refusal := mcp.NewCall(&mcp.Request{Principal: c.principal}, mcp.CallConfig{Answers: c.responses, Events: c.events})
+	require.Nil(t, refusal)
+	result, err := tool.Run(t.Context(), &mcp.ToolCall{Call: call, Arguments: text})
 	if err != nil {
 		return err
 	}
