@@ -20,8 +20,8 @@ type completable interface {
 }
 
 // addCompletion adds completion/complete, if there is anything that completes.
-func (d *Dispatcher) addCompletion(c *catalogue) {
-	if c.completes() {
+func (d *Dispatcher) addCompletion() {
+	if d.catalogue.completes() {
 		d.strict[mcp.MethodComplete] = d.complete
 	}
 }

@@ -2,29 +2,22 @@ package dispatch
 
 import "github.com/mcpyard/mcpyard/internal/mcp"
 
-// addDiscover adds server/discover, whose result is always the same: it has the
-// capabilities of what is in the catalogue. It also makes the stamp, which says
-// the same of the server on every other result.
+// addDiscover adds server/discover, whose result is always the same.
 //
 // Spec: MCP 2026-07-28, Discovery.
-func (d *Dispatcher) addDiscover(c *catalogue) (err error) {
-	res, err := encode(mcp.DiscoverResult{
+func (d *Dispatcher) addDiscover(declared mcp.ServerCapabilities) {
+	res, _ := encode(mcp.DiscoverResult{ // strings and booleans always have a JSON form
 		SupportedVersions: mcp.SupportedVersions(),
-		Capabilities:      d.capabilities(c),
-		Instructions:      c.instructions,
-	}, &c.cache.fixed)
-	if err != nil {
-		return err
-	}
+		Capabilities:      declared,
+		Instructions:      d.catalogue.instructions,
+	}, &d.catalogue.cache.fixed)
 	d.strict[mcp.MethodDiscover] = fixed(res)
-	d.stamp, err = newStamp(c.server)
-	return err
 }
 
-// capabilities are those of what is in the catalogue. Whatever can be published
-// of it can be listened for.
-func (d *Dispatcher) capabilities(c *catalogue) (has mcp.ServerCapabilities) {
-	publishes := d.events != nil
+// capabilities are those of what is in the catalogue. Where events are taken,
+// whatever can change of it can be listened for.
+func (c *catalogue) capabilities(cfg Config) (has mcp.ServerCapabilities) {
+	publishes := cfg.Events != nil
 	if len(c.tools) > 0 {
 		has.Tools = &mcp.ListCapability{ListChanged: publishes}
 	}
@@ -34,13 +27,13 @@ func (d *Dispatcher) capabilities(c *catalogue) (has mcp.ServerCapabilities) {
 	if len(c.sources) > 0 {
 		has.Resources = &mcp.ResourcesCapability{Subscribe: publishes, ListChanged: publishes}
 	}
-	if d.strict[mcp.MethodComplete] != nil {
+	if c.completes() {
 		has.Completions = &struct{}{}
 	}
-	if d.logs {
+	if c.logs {
 		has.Logging = &struct{}{}
 	}
-	if d.strict[mcp.MethodTasksGet] != nil {
+	if cfg.Tasks != nil && len(c.tools) > 0 {
 		has.Extensions = map[string]struct{}{mcp.ExtensionTasks: {}}
 	}
 	return has

@@ -38,20 +38,16 @@ type Config struct {
 // immutable and safe for concurrent use.
 type Dispatcher struct {
 	log       *slog.Logger
+	keys      *seal.Keyring
+	events    func(mcp.Event)
+	tasks     Tasks
+	catalogue *catalogue
+	digest    string
 	stamp     stamp
+
 	tools     map[string]*tool
 	prompts   map[string]*prompt
 	templates map[string]*template
-	sources   []mcp.ResourceSource
-	pageSize  int
-	logs      bool // the server has declared that it logs
-
-	resourceList mcp.Cache // of resources/list
-
-	events func(mcp.Event)
-	tasks  Tasks
-	digest string
-	keys   *seal.Keyring
 
 	strict, contract map[string]method
 }
@@ -73,34 +69,37 @@ func New(cfg Config, log *slog.Logger) (*Dispatcher, error) {
 	if cfg.Tasks == nil {
 		c.withoutTasks(log)
 	}
-	d := newDispatcher(c, log)
-	d.keys, d.events, d.tasks, d.digest = cfg.Keys, cfg.Events, cfg.Tasks, c.digest()
-	d.addTasks(c)
-	if err := d.addDiscover(c); err != nil {
-		return nil, err
-	}
-	d.addSubscriptions(c)
-	return d, nil
+	return newDispatcher(c, cfg, log), nil
 }
 
-// newDispatcher builds the lists and the method tables, but for discovery. A
-// family of which there is nothing has no methods in the strict profile; the
-// contract always has tools, if only none.
-func newDispatcher(c *catalogue, log *slog.Logger) *Dispatcher {
+// newDispatcher serves c, and takes from cfg only what c has not. A family of which
+// there is nothing has no methods in the strict profile; the contract always has
+// tools, if only none.
+func newDispatcher(c *catalogue, cfg Config, log *slog.Logger) *Dispatcher {
 	d := &Dispatcher{
-		log:      log,
-		sources:  c.sources,
-		pageSize: c.pageSize,
-		logs:     c.logs,
+		log:       log,
+		keys:      cfg.Keys,
+		events:    cfg.Events,
+		tasks:     cfg.Tasks,
+		catalogue: c,
+		digest:    c.digest(),
+		stamp:     newStamp(c.server),
+
+		tools:     byKey(c.tools),
+		prompts:   byKey(c.prompts),
+		templates: byKey(c.templates),
+
 		strict:   map[string]method{},
 		contract: map[string]method{},
-
-		resourceList: c.cache.resources,
 	}
-	d.addTools(c)
-	d.addPrompts(c)
-	d.addResources(c)
-	d.addCompletion(c)
+	declared := c.capabilities(cfg)
+	d.addDiscover(declared)
+	d.addTools()
+	d.addPrompts()
+	d.addResources()
+	d.addCompletion()
+	d.addTasks()
+	d.addSubscriptions(declared)
 	return d
 }
 

@@ -42,8 +42,8 @@ func (p *prompt) takes(argument string) bool {
 
 func (p *prompt) suggests() mcp.CompleteFunc { return p.Complete }
 
-func (d *Dispatcher) addPrompts(c *catalogue) {
-	d.prompts = byKey(c.prompts)
+func (d *Dispatcher) addPrompts() {
+	c := d.catalogue
 	if len(c.prompts) > 0 {
 		d.strict[mcp.MethodPromptsList] = newList("prompts", c.prompts).paged(c.pageSize, &c.cache.fixed)
 		d.strict[mcp.MethodPromptsGet] = d.getPrompt

@@ -35,8 +35,8 @@ func (t *template) takes(argument string) bool { return slices.Contains(t.variab
 
 func (t *template) suggests() mcp.CompleteFunc { return t.Complete }
 
-func (d *Dispatcher) addResources(c *catalogue) {
-	d.templates = byKey(c.templates)
+func (d *Dispatcher) addResources() {
+	c := d.catalogue
 	if len(c.sources) > 0 {
 		d.strict[mcp.MethodResourceTemplatesList] = newList("resourceTemplates", c.templates).paged(c.pageSize, &c.cache.fixed)
 		d.strict[mcp.MethodResourcesList] = d.listResources
@@ -66,16 +66,17 @@ func (d *Dispatcher) listResources(ctx context.Context, req *mcp.Request, notify
 	if err != nil {
 		return result{}, err
 	}
-	return encode(page, &d.resourceList)
+	return encode(page, &d.catalogue.cache.resources)
 }
 
 // resourcesAfter asks each source for one more than fits on the page, to learn
 // whether there is another. Of resources with the same URI the first source's
 // counts, which is the one that readResource asks first.
 func (d *Dispatcher) resourcesAfter(ctx context.Context, call *mcp.Call, after string) (resourcePage, error) {
+	size := d.catalogue.pageSize
 	all := []mcp.Resource{}
-	for _, source := range d.sources {
-		some, err := source.List(ctx, call, after, d.pageSize+1)
+	for _, source := range d.catalogue.sources {
+		some, err := source.List(ctx, call, after, size+1)
 		if err != nil {
 			return resourcePage{}, fmt.Errorf("list resources: %w", err)
 		}
@@ -83,10 +84,10 @@ func (d *Dispatcher) resourcesAfter(ctx context.Context, call *mcp.Call, after s
 	}
 	slices.SortStableFunc(all, func(a, b mcp.Resource) int { return cmp.Compare(a.URI, b.URI) })
 	all = slices.CompactFunc(all, func(a, b mcp.Resource) bool { return a.URI == b.URI })
-	if len(all) <= d.pageSize {
+	if len(all) <= size {
 		return resourcePage{Resources: all}, nil
 	}
-	all = all[:d.pageSize]
+	all = all[:size]
 	return resourcePage{Resources: all, NextCursor: newCursor(all[len(all)-1].URI)}, nil
 }
 
@@ -114,7 +115,7 @@ func (d *Dispatcher) readResource(ctx context.Context, req *mcp.Request, notify 
 
 // read reports fs.ErrNotExist when no source has the resource.
 func (d *Dispatcher) read(ctx context.Context, call *mcp.Call, uri string) (*mcp.ReadResult, error) {
-	for _, source := range d.sources {
+	for _, source := range d.catalogue.sources {
 		contents, err := source.Read(ctx, call, uri)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

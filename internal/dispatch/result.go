@@ -31,22 +31,16 @@ const contractInputRequired = `{"resultType":"input_required",`
 
 // newStamp has discovery say everything of server, and other results only what
 // tells which it is: icons can be long.
-func newStamp(server mcp.Implementation) (stamp, error) {
-	all, err := jsonrpc.Marshal(map[string]any{mcp.MetaServerInfo: server})
-	if err != nil {
-		return stamp{}, err
-	}
+func newStamp(server mcp.Implementation) stamp {
+	all, _ := jsonrpc.Marshal(map[string]any{mcp.MetaServerInfo: server}) // strings always have a JSON form
 	server.Description, server.WebsiteURL, server.Icons = "", "", nil
-	info, err := jsonrpc.Marshal(map[string]any{mcp.MetaServerInfo: server})
-	if err != nil {
-		return stamp{}, err
-	}
+	info, _ := jsonrpc.Marshal(map[string]any{mcp.MetaServerInfo: server})
 	return stamp{
 		discovery:     fmt.Appendf(nil, `{"resultType":"complete","_meta":%s,`, all),
 		complete:      fmt.Appendf(nil, `{"resultType":"complete","_meta":%s,`, info),
 		inputRequired: fmt.Appendf(nil, contractInputRequired+`"_meta":%s,`, info),
 		task:          fmt.Appendf(nil, `{"resultType":"task","_meta":%s,`, info),
-	}, nil
+	}
 }
 
 // response makes the response that carries r. The hints stay away from a result

@@ -73,7 +73,7 @@ func (s *Server) add(t *tool) error {
 // serve makes tools the catalogue of requests to come.
 func (s *Server) serve(tools []*tool) {
 	s.tools = tools
-	s.current.Store(newDispatcher(&catalogue{tools: tools, pageSize: DefaultPageSize}, s.log))
+	s.current.Store(newDispatcher(&catalogue{tools: tools, pageSize: DefaultPageSize}, Config{}, s.log))
 }
 
 // HandleRequest answers request, one JSON-RPC message, and does not keep it. The

@@ -32,7 +32,7 @@ func (d *Dispatcher) open(req *mcp.Request, notify mcp.NotifyFunc) (*mcp.Call, e
 		return nil, err
 	}
 	call, refusal := mcp.NewCall(req, mcp.CallConfig{
-		Notify: notify, Events: d.events, Logs: d.logs, Answers: last.Answers, State: last.State,
+		Notify: notify, Events: d.events, Logs: d.catalogue.logs, Answers: last.Answers, State: last.State,
 	})
 	if refusal != nil {
 		return nil, refusal

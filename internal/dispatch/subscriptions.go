@@ -8,11 +8,10 @@ import (
 
 // addSubscriptions adds subscriptions/listen where there are events to listen
 // for.
-func (d *Dispatcher) addSubscriptions(c *catalogue) {
-	if d.events == nil || len(c.tools)+len(c.prompts)+len(c.sources) == 0 {
+func (d *Dispatcher) addSubscriptions(declared mcp.ServerCapabilities) {
+	if d.events == nil || declared.Tools == nil && declared.Prompts == nil && declared.Resources == nil {
 		return
 	}
-	declared := d.capabilities(c)
 	d.strict[mcp.MethodListen] = func(ctx context.Context, req *mcp.Request, _ mcp.NotifyFunc) (result, error) {
 		return d.honour(ctx, req, declared)
 	}

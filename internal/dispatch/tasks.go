@@ -31,8 +31,8 @@ type Tasks interface {
 
 // addTasks adds the methods of tasks, where a tool may become one. Others may
 // have created the tasks: workers of a pool need not have the same tools.
-func (d *Dispatcher) addTasks(c *catalogue) {
-	if d.tasks == nil || len(c.tools) == 0 {
+func (d *Dispatcher) addTasks() {
+	if d.tasks == nil || len(d.tools) == 0 {
 		return
 	}
 	d.strict[mcp.MethodTasksGet] = d.aboutTask(d.getTask)

@@ -46,8 +46,8 @@ func (t *tool) key() string   { return t.Name }
 func (t *tool) entry() []byte { return t.definition }
 
 // addTools adds the methods of tools to both profiles.
-func (d *Dispatcher) addTools(c *catalogue) {
-	d.tools = byKey(c.tools)
+func (d *Dispatcher) addTools() {
+	c := d.catalogue
 	entries := newList("tools", c.tools)
 	d.contract[mcp.MethodToolsList] = entries.whole(&c.cache.fixed)
 	d.contract[mcp.MethodToolsCall] = d.callTool
