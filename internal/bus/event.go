@@ -25,15 +25,15 @@ func NewPublisher(conn *Conn, address Address, log *slog.Logger) *Publisher {
 // Publish tells all ingresses that are connected of e. While NATS is away, what
 // the connection's buffer does not hold is lost, and logged.
 func (p *Publisher) Publish(e mcp.Event) {
-	topic := eventTopic(e)
-	if err := p.conn.Publish(p.address.event(topic), e.Notification()); err != nil {
-		p.log.Warn("event not published", slog.String("topic", topic), slog.Any("error", err))
+	token := eventToken(e)
+	if err := p.conn.Publish(p.address.event(token), e.Notification()); err != nil {
+		p.log.Warn("event not published", slog.String("event", token), slog.Any("error", err))
 	}
 }
 
-// eventTopic is the last token of the subject of e. The URI of a resource is not
+// eventToken is the last token of the subject of e. The URI of a resource is not
 // part of it: it can be longer than a subject.
-func eventTopic(e mcp.Event) string {
+func eventToken(e mcp.Event) string {
 	switch e.Method {
 	case mcp.NotificationToolsListChanged:
 		return "tools"
@@ -47,30 +47,30 @@ func eventTopic(e mcp.Event) string {
 	return "resource"
 }
 
-// event is where a pool's workers publish events on a topic.
-func (a Address) event(topic string) string { return a.prefix() + ".evt." + topic }
+// event is where a pool's workers publish the events of a token.
+func (a Address) event(token string) string { return a.prefix() + ".evt." + token }
 
 // allEvents are the events of all pools of a realm.
 func allEvents(realm string) string { return Protocol + "." + realm + ".*.evt.*" }
 
 // parseEventSubject splits the subject of an event of realm.
-func parseEventSubject(realm, subject string) (pool, topic string, ok bool) {
+func parseEventSubject(realm, subject string) (pool, token string, ok bool) {
 	rest, ok := strings.CutPrefix(subject, Protocol+"."+realm+".")
 	if !ok {
 		return "", "", false
 	}
-	pool, topic, ok = strings.Cut(rest, ".evt.")
-	return pool, topic, ok && isToken(pool) && isToken(topic)
+	pool, token, ok = strings.Cut(rest, ".evt.")
+	return pool, token, ok && isToken(pool) && isToken(token)
 }
 
 // onEvent passes a worker's event on.
 func (c *Client) onEvent(m *nats.Msg) {
-	pool, topic, ok := parseEventSubject(c.cfg.Realm, m.Subject)
+	pool, token, ok := parseEventSubject(c.cfg.Realm, m.Subject)
 	if !ok {
 		return
 	}
 	e, ok := mcp.ParseEvent(m.Data)
-	if !ok || eventTopic(e) != topic {
+	if !ok || eventToken(e) != token {
 		c.log.Warn("event that cannot be read", slog.String("subject", m.Subject))
 		return
 	}

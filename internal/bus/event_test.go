@@ -64,7 +64,7 @@ func TestEventsOnTheWire(t *testing.T) {
 	p := publisher(t, s, address)
 	for _, tt := range []struct {
 		event       mcp.Event
-		topic, body string
+		token, body string
 	}{
 		{mcp.ToolsListChanged(), "tools", `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}`},
 		{mcp.PromptsListChanged(), "prompts", `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{}}`},
@@ -74,7 +74,7 @@ func TestEventsOnTheWire(t *testing.T) {
 		p.Publish(tt.event)
 		m, err := sub.NextMsg(bustest.Patience)
 		require.NoError(t, err)
-		assert.Equal(t, "mcp.v1.test.default.evt."+tt.topic, m.Subject)
+		assert.Equal(t, "mcp.v1.test.default.evt."+tt.token, m.Subject)
 		assert.Equal(t, tt.body, string(m.Data))
 	}
 }

@@ -19,15 +19,15 @@ import (
 // A config has the values of the command's flags.
 type config struct {
 	cli.Common
-	http          string
-	stdio         bool
-	deadline      time.Duration
-	maxBody       cli.Bytes
-	queue         int
-	listeners     int
-	listenersEach int
-	origins       cli.List
-	hosts         cli.List
+	http             string
+	stdio            bool
+	deadline         time.Duration
+	maxBody          cli.Bytes
+	queue            int
+	maxSubscriptions int
+	maxPerPrincipal  int
+	origins          cli.List
+	hosts            cli.List
 
 	local      bool
 	demo       bool
@@ -54,8 +54,8 @@ func parseConfig(args []string, stdout io.Writer) (config, error) {
 	fs.DurationVar(&cfg.deadline, "deadline", time.Minute, "`time` for each request")
 	fs.Var(&cfg.maxBody, "max-body", "largest request, as a `size` such as 4MiB")
 	fs.IntVar(&cfg.queue, "queue", 4096, "`number` of requests that wait for each pool when no worker has a free slot")
-	fs.IntVar(&cfg.listeners, "max-listeners", 10_000, "`number` of clients that may listen for changes at once")
-	fs.IntVar(&cfg.listenersEach, "max-listeners-per-principal", 0, "`number` of those that may be of the same principal; 0: all of them")
+	fs.IntVar(&cfg.maxSubscriptions, "max-subscriptions", 10_000, "`number` of subscriptions, by which clients listen for changes, at once")
+	fs.IntVar(&cfg.maxPerPrincipal, "max-subscriptions-per-principal", 0, "`number` of those that may be of the same principal; 0: all of them")
 	fs.Var(&cfg.origins, "allowed-origins", "`origins` of web pages that may send requests, with commas; * for all; this machine's always may")
 	fs.Var(&cfg.hosts, "allowed-hosts", "`names` under which clients may reach this address, with commas; * for all; this machine's always may")
 	fs.BoolVar(&cfg.local, "local", false, "run NATS and the workers in this process too")
@@ -87,11 +87,11 @@ func (c config) validate() error {
 	if c.queue < 1 {
 		errs = append(errs, fmt.Errorf("-queue %d: want at least 1", c.queue))
 	}
-	if c.listeners < 1 {
-		errs = append(errs, fmt.Errorf("-max-listeners %d: want at least 1", c.listeners))
+	if c.maxSubscriptions < 1 {
+		errs = append(errs, fmt.Errorf("-max-subscriptions %d: want at least 1", c.maxSubscriptions))
 	}
-	if c.listenersEach < 0 {
-		errs = append(errs, fmt.Errorf("-max-listeners-per-principal %d: want at least 0", c.listenersEach))
+	if c.maxPerPrincipal < 0 {
+		errs = append(errs, fmt.Errorf("-max-subscriptions-per-principal %d: want at least 0", c.maxPerPrincipal))
 	}
 	return errors.Join(errs...)
 }
@@ -140,7 +140,7 @@ func (c config) client(hub *subscription.Hub, bulk *bus.Conn) bus.ClientConfig {
 }
 
 func (c config) subscriptions() subscription.Config {
-	return subscription.Config{MaxStreams: c.listeners, MaxPerPrincipal: c.listenersEach}
+	return subscription.Config{MaxSubscriptions: c.maxSubscriptions, MaxPerPrincipal: c.maxPerPrincipal}
 }
 
 func (c config) transport(maxRequest func() int64) mcphttp.Config {

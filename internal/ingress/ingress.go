@@ -3,7 +3,7 @@
 // process is built from these parts, those behind NATS only with -local:
 //
 //	transport ─▶ subscription.Hub ─▶ bus.Client ─▶ NATS ─▶ bus.Consumer ─▶ dispatcher ─▶ tools
-//	                                               ╰────────────── backend ──────────────────╯
+//	                                               ╰─────────────── upstream ────────────────╯
 package ingress
 
 import (
@@ -43,13 +43,13 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		say = stderr // standard output is for the protocol alone
 	}
 
-	backend, err := openBackend(ctx, cfg, say, log)
+	upstream, err := openUpstream(ctx, cfg, say, log)
 	if err != nil {
 		return err
 	}
-	defer backend.close()
+	defer upstream.close()
 	hub := subscription.NewHub(cfg.subscriptions(), log)
-	client, err := bus.OpenClient(backend.conn, cfg.client(hub, backend.bulk), log) //nolint:contextcheck // it ends with Close
+	client, err := bus.OpenClient(upstream.conn, cfg.client(hub, upstream.bulk), log) //nolint:contextcheck // it ends with Close
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	defer transport.close()
 
-	run := actor.InFront(transport.run, backend.run)
+	run := actor.InFront(transport.run, upstream.run)
 	if cfg.Ops != "" {
 		ln, err := cli.Listen(ctx, "operators", cfg.Ops)
 		if err != nil {
@@ -69,7 +69,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		defer ln.Close()
 		fmt.Fprintf(say, "Health and readiness at http://%s/healthz and /readyz\n", ln.Addr())
 		// Behind all that serves clients, so that operators see it stop.
-		run = actor.InFront(run, actor.HTTP(ops.NewServer(status(ctx, cfg, backend, client, hub)), ln, cfg.Grace))
+		run = actor.InFront(run, actor.HTTP(ops.NewServer(status(ctx, cfg, upstream, client, hub)), ln, cfg.Grace))
 	}
 	var g oklog.Group
 	g.Add(actor.New(ctx, log, "transport", run))
@@ -82,12 +82,12 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 // status tells that the process stops from the end of ctx on.
-func status(ctx context.Context, cfg config, b *backend, client *bus.Client, hub *subscription.Hub) func() ops.Status {
+func status(ctx context.Context, cfg config, u *upstream, client *bus.Client, hub *subscription.Hub) func() ops.Status {
 	return func() ops.Status {
-		up, lasting := b.conn.Up()
-		s := ops.Status{Ready: up && ctx.Err() == nil, Counters: bus.Counters(b.conn, b.bulk)}
+		up, lasting := u.conn.Up()
+		s := ops.Status{Ready: up && ctx.Err() == nil, Counters: bus.Counters(u.conn, u.bulk)}
 		s.Counters["workers"] = int64(client.Workers(cfg.Pool))
-		s.Counters["listeners"] = int64(hub.Streams())
+		s.Counters["subscriptions"] = int64(hub.Subscriptions())
 		switch {
 		case !up:
 			s.Reason = fmt.Sprintf("no connection to NATS for %s, reconnecting", lasting.Round(time.Second))

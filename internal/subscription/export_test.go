@@ -1,8 +1,8 @@
 package subscription
 
-// Topics is the number of topics that anybody listens for.
-func (h *Hub) Topics() int {
+// Keys is how many keys anybody listens by.
+func (h *Hub) Keys() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.topics)
+	return len(h.byKey)
 }

@@ -1,9 +1,9 @@
-// Package subscription holds the streams of clients that listen for changes. A
-// worker only says what of a client's filter its pool honours; from then on the
-// stream costs no worker anything, and the events of all workers come from the
-// bus.
+// Package subscription holds the subscriptions of clients that listen for changes.
+// A worker only says what of a client's filter its pool honours; from then on the
+// subscription costs no worker anything, and the events of all workers come from
+// the bus.
 //
-// Start at Hub. places.go bounds the streams, stream.go has one of them.
+// Start at Hub. places.go bounds the subscriptions, subscription.go has one of them.
 //
 // Spec: MCP 2026-07-28, Subscriptions.
 package subscription
@@ -22,11 +22,11 @@ import (
 
 const (
 	// maxRequest is the largest request to listen in bytes. The transport keeps
-	// it for as long as the stream is open.
+	// it for as long as the subscription lasts.
 	maxRequest = 64 << 10
 
 	// retryAfter is when a client may try again that was refused for lack of
-	// room. Streams are long, so there is no point in haste.
+	// room. Subscriptions are long, so there is no point in haste.
 	retryAfter = 10 * time.Second
 
 	// movedAfter is when a client may try again that came while the hub closed:
@@ -36,12 +36,12 @@ const (
 
 // A Config has the bounds of a Hub. The zero Config is ready.
 type Config struct {
-	// MaxStreams is how many streams may be open; zero means 10,000. Further
+	// MaxSubscriptions is how many there may be; zero means 10,000. Further
 	// requests to listen are refused as overload.
-	MaxStreams int
+	MaxSubscriptions int
 
 	// MaxPerPrincipal is how many of them may be of one principal; zero means
-	// as many as MaxStreams. Further requests of that principal are refused as
+	// as many as MaxSubscriptions. Further requests of that principal are refused as
 	// beyond its rate. Without authentication all clients are one principal.
 	MaxPerPrincipal int
 }
@@ -50,20 +50,20 @@ type Config struct {
 // use.
 //
 // What a slow client is behind with is bounded by its own filter: an event that
-// it has not been sent yet says all that an equal one would add. So no stream
-// grows, none has to be dropped, and none holds up another.
+// it has not been sent yet says all that an equal one would add. So none has to be
+// dropped, and none holds up another.
 type Hub struct {
 	log     *slog.Logger
 	places  places
 	closing chan struct{}
 	once    sync.Once
 
-	mu     sync.Mutex // guards topics
-	topics map[topic]map[*stream]struct{}
+	mu    sync.Mutex // guards what follows
+	byKey map[key]map[*subscription]struct{}
 }
 
-// A topic is what one event of one pool is known by.
-type topic struct {
+// A key is what subscriptions are found by: one event of one pool.
+type key struct {
 	pool  string
 	event mcp.Event
 }
@@ -74,13 +74,13 @@ func NewHub(cfg Config, log *slog.Logger) *Hub {
 		log:     log.With("component", "subscription"),
 		places:  newPlaces(cfg),
 		closing: make(chan struct{}),
-		topics:  make(map[topic]map[*stream]struct{}),
+		byKey:   make(map[key]map[*subscription]struct{}),
 	}
 }
 
 // Middleware answers requests to listen, and leaves all others to next. It asks
-// next what of the filter is honoured, once for each stream, and with that the
-// stream is beyond any deadline that next has for its answers.
+// next what of the filter is honoured, once for each, and with that the
+// subscription is beyond any deadline that next has for its answers.
 func (h *Hub) Middleware(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {
 		if req.Method != mcp.MethodListen || req.Profile != mcp.Strict {
@@ -95,7 +95,7 @@ func (h *Hub) Middleware(next mcp.Handler) mcp.Handler {
 func (h *Hub) Publish(pool string, e mcp.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	send(e, h.topics[topic{pool, e}])
+	send(e, h.byKey[key{pool, e}])
 }
 
 // PublishAll sends everyone all that they listen for. It is for when events may
@@ -104,13 +104,13 @@ func (h *Hub) Publish(pool string, e mcp.Event) {
 func (h *Hub) PublishAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for t, streams := range h.topics {
-		send(t.event, streams)
+	for k, subscriptions := range h.byKey {
+		send(k.event, subscriptions)
 	}
 }
 
-// send pushes e to streams, encoded once for all of them.
-func send(e mcp.Event, to map[*stream]struct{}) {
+// send pushes e to subscriptions, encoded once for all of them.
+func send(e mcp.Event, to map[*subscription]struct{}) {
 	if len(to) == 0 {
 		return
 	}
@@ -120,10 +120,10 @@ func send(e mcp.Event, to map[*stream]struct{}) {
 	}
 }
 
-// Streams is the number of streams that are open.
-func (h *Hub) Streams() int { return h.places.taken() }
+// Subscriptions is how many there are.
+func (h *Hub) Subscriptions() int { return h.places.taken() }
 
-// Close ends all streams, each with its response, and refuses new ones. It does
+// Close ends all subscriptions, each with its response, and refuses new ones. It does
 // not wait for them, and may be called more than once.
 func (h *Hub) Close() { h.once.Do(func() { close(h.closing) }) }
 
@@ -161,12 +161,12 @@ func (h *Hub) listen(ctx context.Context, next mcp.Handler, req *mcp.Request, no
 	return h.serve(ctx, next, req, honoured, server, notify)
 }
 
-// serve sends a stream its messages until its end. The stream is in its place
-// before it is acknowledged, so that no event is lost which happens after that.
+// serve sends a subscription its messages until its end. It is in its place before
+// it is acknowledged, so that no event is lost which happens after that.
 func (h *Hub) serve(
 	ctx context.Context, next mcp.Handler, req *mcp.Request, honoured mcp.SubscriptionFilter, server jsontext.Value, notify mcp.NotifyFunc,
 ) *mcp.Response {
-	s := newStream()
+	s := newSubscription()
 	events := honoured.Events()
 	h.join(s, req.Pool, events)
 	defer h.leave(s, req.Pool, events)
@@ -210,27 +210,27 @@ func gone(ctx context.Context, id jsonrpc.ID) *mcp.Response {
 	return mcp.SubscriptionEnded(id, nil) // which nobody reads
 }
 
-func (h *Hub) join(s *stream, pool string, events []mcp.Event) {
+func (h *Hub) join(s *subscription, pool string, events []mcp.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range events {
-		t := topic{pool, e}
-		if h.topics[t] == nil {
-			h.topics[t] = make(map[*stream]struct{})
+		k := key{pool, e}
+		if h.byKey[k] == nil {
+			h.byKey[k] = make(map[*subscription]struct{})
 		}
-		h.topics[t][s] = struct{}{}
+		h.byKey[k][s] = struct{}{}
 	}
 }
 
-// leave forgets the stream, and topics that are nobody's any more.
-func (h *Hub) leave(s *stream, pool string, events []mcp.Event) {
+// leave forgets the subscription, and keys that are nobody's any more.
+func (h *Hub) leave(s *subscription, pool string, events []mcp.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range events {
-		t := topic{pool, e}
-		delete(h.topics[t], s)
-		if len(h.topics[t]) == 0 {
-			delete(h.topics, t)
+		k := key{pool, e}
+		delete(h.byKey[k], s)
+		if len(h.byKey[k]) == 0 {
+			delete(h.byKey, k)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func TestOtherRequestsPass(t *testing.T) {
 }
 
 func TestErrorsPass(t *testing.T) {
-	h := newHub(subscription.Config{MaxStreams: 1})
+	h := newHub(subscription.Config{MaxSubscriptions: 1})
 	for range 2 { // the place is free again
 		l := listen(t, h.Middleware(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request, _ mcp.NotifyFunc) *mcp.Response {
 			return mcp.ErrorResponse(req.ID, mcp.NoWorkers("p", time.Second))
@@ -119,11 +119,11 @@ func TestErrorsPass(t *testing.T) {
 	})), request(t, `1`, `{}`))
 	assert.Equal(t, jsonrpc.CodeInternalError, receive(t, l.response).Code)
 	assert.Empty(t, l.messages)
-	assert.Zero(t, h.Streams())
+	assert.Zero(t, h.Subscriptions())
 }
 
 func TestBounds(t *testing.T) {
-	h := newHub(subscription.Config{MaxStreams: 3, MaxPerPrincipal: 2})
+	h := newHub(subscription.Config{MaxSubscriptions: 3, MaxPerPrincipal: 2})
 	handler := h.Middleware(mcp.HandlerFunc(honouring))
 	as := func(principal string) *listener {
 		req := request(t, `1`, `{}`)
@@ -137,14 +137,14 @@ func TestBounds(t *testing.T) {
 	assert.Equal(t, mcp.CodeRateLimited, refused.Code)
 	assert.Positive(t, refused.RetryAfter)
 	receive(t, as("bob").messages)
-	assert.Equal(t, 3, h.Streams())
+	assert.Equal(t, 3, h.Subscriptions())
 	refused = receive(t, as("bob").response)
 	assert.Equal(t, mcp.CodeOverloaded, refused.Code)
 	assert.Positive(t, refused.RetryAfter)
 
 	first.gone()
 	receive(t, first.response)
-	assert.Equal(t, 2, h.Streams())
+	assert.Equal(t, 2, h.Subscriptions())
 	receive(t, as("ann").messages)
 }
 
@@ -155,7 +155,7 @@ func TestRequestTooLarge(t *testing.T) {
 }
 
 // Equal events that a client has not been sent yet become one, so that a client
-// which takes nothing cannot make its stream grow.
+// which takes nothing cannot make its subscription grow.
 func TestASlowClientGetsEachEventOnce(t *testing.T) {
 	h := newHub(subscription.Config{})
 	quick := open(t, h, `2`, `{"toolsListChanged":true}`)
@@ -197,7 +197,7 @@ func TestCloseEndsAll(t *testing.T) {
 	}
 	late := listen(t, h.Middleware(mcp.HandlerFunc(honouring)), request(t, `1`, `{}`))
 	assert.Equal(t, mcp.CodeOverloaded, receive(t, late.response).Code)
-	assert.Zero(t, h.Streams())
+	assert.Zero(t, h.Subscriptions())
 }
 
 // A request that was let in before Close, and answered after it, still ends as
@@ -220,7 +220,7 @@ func TestTheCauseOfTheEndIsTheResponse(t *testing.T) {
 		res := handler.Handle(ctx, request(t, `1`, `{}`), func([]byte) { cancel(cause) })
 		assert.Equal(t, code, res.Code)
 	}
-	assert.Zero(t, h.Streams())
+	assert.Zero(t, h.Subscriptions())
 }
 
 func TestPublishAll(t *testing.T) {
@@ -230,7 +230,7 @@ func TestPublishAll(t *testing.T) {
 	assert.ElementsMatch(t, []string{toolsChanged(`1`), updated(`1`, "a:1")}, l.end(t, h))
 }
 
-// Streams come and go while events are published; each stream gets at least one
+// Subscriptions come and go while events are published; each gets at least one
 // event after its acknowledgement, and nothing is left of it.
 func TestConcurrency(t *testing.T) {
 	const clients, rounds = 8, 50
@@ -271,6 +271,6 @@ func TestConcurrency(t *testing.T) {
 	all.Wait()
 	close(stop)
 	publishers.Wait()
-	assert.Zero(t, h.Streams())
-	assert.Zero(t, h.Topics())
+	assert.Zero(t, h.Subscriptions())
+	assert.Zero(t, h.Keys())
 }

@@ -42,12 +42,12 @@ func request(t testing.TB, id, filter string) *mcp.Request {
 	return req
 }
 
-// A listener is a client with one open stream.
+// A listener is a client with one subscription.
 type listener struct {
 	id       jsonrpc.ID
 	messages chan string        // notifications, as they come
 	response chan *mcp.Response // the one response
-	gone     context.CancelFunc // closes the stream
+	gone     context.CancelFunc // as a client that closes its stream
 }
 
 // listen sends req and does not wait for anything.
@@ -67,7 +67,7 @@ func listen(t testing.TB, h mcp.Handler, req *mcp.Request) *listener {
 	return l
 }
 
-// open opens a stream on h and waits until it is acknowledged.
+// open subscribes to h and waits until it is acknowledged.
 func open(t testing.TB, h *subscription.Hub, id, filter string) *listener {
 	t.Helper()
 	l := listen(t, h.Middleware(mcp.HandlerFunc(honouring)), request(t, id, filter))

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
-// places counts the streams that are open or about to be.
+// places counts the subscriptions that there are or are about to be.
 type places struct {
 	max, maxEach int
 
@@ -18,7 +18,7 @@ type places struct {
 }
 
 func newPlaces(cfg Config) places {
-	limit := cmp.Or(cfg.MaxStreams, 10_000)
+	limit := cmp.Or(cfg.MaxSubscriptions, 10_000)
 	return places{max: limit, maxEach: cmp.Or(cfg.MaxPerPrincipal, limit), each: make(map[string]int)}
 }
 

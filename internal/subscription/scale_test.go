@@ -14,17 +14,17 @@ import (
 
 const many = 10_000
 
-// A crowd is many open streams.
+// A crowd is many subscriptions.
 type crowd struct {
 	hub   *subscription.Hub
 	got   sync.WaitGroup // counts down with each event that has arrived
 	ended sync.WaitGroup
 }
 
-// gather opens many streams and waits until all are acknowledged.
+// gather opens many subscriptions and waits until all are acknowledged.
 func gather(t testing.TB) *crowd {
 	t.Helper()
-	c := &crowd{hub: newHub(subscription.Config{MaxStreams: many})}
+	c := &crowd{hub: newHub(subscription.Config{MaxSubscriptions: many})}
 	handler := c.hub.Middleware(mcp.HandlerFunc(honouring))
 	var acknowledged sync.WaitGroup
 	acknowledged.Add(many)
@@ -60,23 +60,23 @@ func (c *crowd) disperse() {
 
 func TestAnEventReachesMany(t *testing.T) {
 	c := gather(t)
-	assert.Equal(t, many, c.hub.Streams())
+	assert.Equal(t, many, c.hub.Subscriptions())
 	c.publish()
 	c.disperse()
-	assert.Zero(t, c.hub.Streams())
+	assert.Zero(t, c.hub.Subscriptions())
 }
 
-// BenchmarkManyStreams measures one event to 10,000 streams, and the memory of
-// one stream with its goroutine and its request.
-func BenchmarkManyStreams(b *testing.B) {
+// BenchmarkManySubscriptions measures one event to 10,000 subscriptions, and the
+// memory of one with its goroutine and its request.
+func BenchmarkManySubscriptions(b *testing.B) {
 	before := memory()
 	c := gather(b)
-	perStream := float64(memory()-before) / many
+	each := float64(memory()-before) / many
 	b.ReportAllocs()
 	for b.Loop() {
 		c.publish()
 	}
-	b.ReportMetric(perStream, "bytes/stream")
+	b.ReportMetric(each, "bytes/subscription")
 	c.disperse()
 }
 

@@ -161,8 +161,8 @@ func TestADeploymentTellsListeners(t *testing.T) {
 func TestListenersAreBounded(t *testing.T) {
 	t.Parallel()
 	for flag, want := range map[string]struct{ status, code int }{
-		"-max-listeners":               {http.StatusServiceUnavailable, -31001},
-		"-max-listeners-per-principal": {http.StatusTooManyRequests, -31005},
+		"-max-subscriptions":               {http.StatusServiceUnavailable, -31001},
+		"-max-subscriptions-per-principal": {http.StatusTooManyRequests, -31005},
 	} {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()
@@ -171,24 +171,24 @@ func TestListenersAreBounded(t *testing.T) {
 			ctx, gone := context.WithCancel(t.Context())
 			defer gone()
 			f.listenUntil(ctx, t, `{"toolsListChanged":true}`)
-			assert.Equal(t, 1, f.listeners(t))
+			assert.Equal(t, 1, f.subscriptions(t))
 			a := f.ask(t, listenTo(`{"toolsListChanged":true}`))
 			assert.Equal(t, want.status, a.status)
 			assert.Equal(t, want.code, a.code(t))
 			assert.Equal(t, "10", a.header.Get("Retry-After"))
 
 			gone() // which frees the place
-			eventually(t, func() bool { return f.listeners(t) == 0 })
+			eventually(t, func() bool { return f.subscriptions(t) == 0 })
 			f.listen(t, `{"toolsListChanged":true}`)
 		})
 	}
 }
 
-// listeners is how many streams the ingress has open, by its own word.
-func (f *fleet) listeners(t testing.TB) int {
+// subscriptions is how many the ingress holds, by its own word.
+func (f *fleet) subscriptions(t testing.TB) int {
 	t.Helper()
 	_, s := f.readiness(t, f.ingress)
-	return s.Counters["listeners"]
+	return s.Counters["subscriptions"]
 }
 
 func TestTheDeadlineIsNotForSubscriptions(t *testing.T) {

@@ -105,7 +105,7 @@ func startIngress(ctx context.Context, streams int) (*ingressProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "-serve", "--", "-local", "-http", "127.0.0.1:0", "-max-listeners", fmt.Sprint(streams), "-grace", "5s")
+	cmd := exec.CommandContext(ctx, self, "-serve", "--", "-local", "-http", "127.0.0.1:0", "-max-subscriptions", fmt.Sprint(streams), "-grace", "5s")
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/mcpyard/mcpyard/internal/worker"
 )
 
-// A backend is what stands behind the ingress: a connection to NATS and, with
+// An upstream is what stands behind the ingress: a connection to NATS and, with
 // -local, NATS and the workers themselves.
-type backend struct {
+type upstream struct {
 	conn *bus.Conn
 	bulk *bus.Conn                   // for large messages
 	run  func(context.Context) error // until its context ends, or the connection for good
@@ -25,49 +25,49 @@ type backend struct {
 }
 
 // close gives back everything, last things first.
-func (b *backend) close() {
-	for _, closer := range slices.Backward(b.closers) {
+func (u *upstream) close() {
+	for _, closer := range slices.Backward(u.closers) {
 		closer()
 	}
 }
 
-func (b *backend) onClose(f func()) { b.closers = append(b.closers, f) }
+func (u *upstream) onClose(f func()) { u.closers = append(u.closers, f) }
 
-func openBackend(ctx context.Context, cfg config, say io.Writer, log *slog.Logger) (*backend, error) {
-	b := &backend{}
-	open := b.openRemote
+func openUpstream(ctx context.Context, cfg config, say io.Writer, log *slog.Logger) (*upstream, error) {
+	u := &upstream{}
+	open := u.openRemote
 	if cfg.local {
-		open = b.openLocal
+		open = u.openLocal
 	}
 	if err := open(ctx, cfg, say, log); err != nil {
-		b.close()
+		u.close()
 		return nil, err
 	}
-	return b, nil
+	return u, nil
 }
 
-func (b *backend) openRemote(ctx context.Context, cfg config, _ io.Writer, log *slog.Logger) (err error) {
-	if b.conn, b.bulk, err = b.connectTwice(ctx, cfg.conn(), log); err != nil {
+func (u *upstream) openRemote(ctx context.Context, cfg config, _ io.Writer, log *slog.Logger) (err error) {
+	if u.conn, u.bulk, err = u.connectTwice(ctx, cfg.conn(), log); err != nil {
 		return err
 	}
-	b.run = actor.All(b.conn.Hold, b.bulk.Hold)
+	u.run = actor.All(u.conn.Hold, u.bulk.Hold)
 	return nil
 }
 
-func (b *backend) openLocal(ctx context.Context, cfg config, say io.Writer, log *slog.Logger) error {
-	server, err := b.startServer(cfg, say, log)
+func (u *upstream) openLocal(ctx context.Context, cfg config, say io.Writer, log *slog.Logger) error {
+	server, err := u.startServer(cfg, say, log)
 	if err != nil {
 		return err
 	}
 	conn := cfg.conn()
 	conn.URL, conn.InProcess = server.ClientURL(), server
-	if b.conn, b.bulk, err = b.connectTwice(ctx, conn, log); err != nil {
+	if u.conn, u.bulk, err = u.connectTwice(ctx, conn, log); err != nil {
 		return err
 	}
 	conn.Name = cfg.Conn("mcpyard worker").Name
 	var workers []func(context.Context) error
 	for range cfg.workers {
-		c, bulk, err := b.connectTwice(ctx, conn, log)
+		c, bulk, err := u.connectTwice(ctx, conn, log)
 		if err != nil {
 			return err
 		}
@@ -77,35 +77,35 @@ func (b *backend) openLocal(ctx context.Context, cfg config, say io.Writer, log 
 		}
 		workers = append(workers, w.Run)
 	}
-	b.run = actor.All(append(workers, b.conn.Hold, b.bulk.Hold)...)
+	u.run = actor.All(append(workers, u.conn.Hold, u.bulk.Hold)...)
 	return nil
 }
 
 // connectTwice returns a connection, and another one for large messages.
-func (b *backend) connectTwice(ctx context.Context, cfg bus.ConnConfig, log *slog.Logger) (conn, bulk *bus.Conn, err error) {
-	if conn, err = b.connect(ctx, cfg, log); err != nil {
+func (u *upstream) connectTwice(ctx context.Context, cfg bus.ConnConfig, log *slog.Logger) (conn, bulk *bus.Conn, err error) {
+	if conn, err = u.connect(ctx, cfg, log); err != nil {
 		return nil, nil, err
 	}
-	bulk, err = b.connect(ctx, cfg.Bulk(), log)
+	bulk, err = u.connect(ctx, cfg.Bulk(), log)
 	return conn, bulk, err
 }
 
-func (b *backend) connect(ctx context.Context, cfg bus.ConnConfig, log *slog.Logger) (*bus.Conn, error) {
+func (u *upstream) connect(ctx context.Context, cfg bus.ConnConfig, log *slog.Logger) (*bus.Conn, error) {
 	conn, err := bus.Connect(ctx, cfg, log)
 	if err == nil {
-		b.onClose(conn.Close)
+		u.onClose(conn.Close)
 	}
 	return conn, err
 }
 
-func (b *backend) startServer(cfg config, say io.Writer, log *slog.Logger) (*embedded.Server, error) {
+func (u *upstream) startServer(cfg config, say io.Writer, log *slog.Logger) (*embedded.Server, error) {
 	dir := cfg.storeDir
 	if dir == "" {
 		temporary, err := os.MkdirTemp("", "mcpyard-")
 		if err != nil {
 			return nil, fmt.Errorf("make a folder for what the tools store: %w", err)
 		}
-		b.onClose(func() {
+		u.onClose(func() {
 			if err := os.RemoveAll(temporary); err != nil {
 				log.Warn("temporary folder not removed", slog.Any("error", err))
 			}
@@ -117,7 +117,7 @@ func (b *backend) startServer(cfg config, say io.Writer, log *slog.Logger) (*emb
 	if err != nil {
 		return nil, err
 	}
-	b.onClose(server.Close)
+	u.onClose(server.Close)
 	if cfg.natsListen != "" {
 		fmt.Fprintf(say, "NATS at %s\n", server.ClientURL())
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/mcpyard/mcpyard/internal/mcp"
 )
 
-// An update is an event, encoded once for all streams. That of a task is not: what
-// it says is found out for each.
+// An update is an event, encoded once for all subscriptions. That of a task is not:
+// what it says is found out for each.
 type update struct {
 	event        mcp.Event
 	notification mcp.SubscriptionNotification
@@ -22,19 +22,19 @@ func newUpdate(e mcp.Event) *update {
 	return u
 }
 
-// A stream has what its client has not been sent yet. Events are pushed by
+// A subscription has what its client has not been sent yet. Events are pushed by
 // whoever publishes them, and taken by the goroutine of the request.
-type stream struct {
+type subscription struct {
 	wake chan struct{} // capacity 1: there is something to take
 
 	mu      sync.Mutex // guards pending
 	pending []*update  // no two of the same event; nil most of the time
 }
 
-func newStream() *stream { return &stream{wake: make(chan struct{}, 1)} }
+func newSubscription() *subscription { return &subscription{wake: make(chan struct{}, 1)} }
 
 // push adds u, unless an equal event is still pending.
-func (s *stream) push(u *update) {
+func (s *subscription) push(u *update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slices.ContainsFunc(s.pending, func(p *update) bool { return p.event == u.event }) {
@@ -48,7 +48,7 @@ func (s *stream) push(u *update) {
 }
 
 // take returns what is pending, in the order in which it was pushed.
-func (s *stream) take() []*update {
+func (s *subscription) take() []*update {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pending := s.pending
