@@ -26,7 +26,6 @@ var apart = map[string]string{
 	"CreateMessageRequestParams/follow-up-with-tool-results.json":           "the server sends messages of one block",
 	"ListRootsRequest/list-roots-request.json":                              "it has an id, which the schema does not know",
 	"SamplingMessage/multiple-content-blocks.json":                          "the server sends messages of one block",
-	"ServerCapabilities/extensions-tasks.json":                              "the server has no extensions",
 }
 
 // kinds returns the kinds by folder. They are those that the server reads or
