@@ -12,16 +12,17 @@ import (
 )
 
 // A request that takes microseconds costs more to hand to another goroutine than
-// to run. So the goroutine that receives requests, the leader, runs those itself
-// that should be quick, and gives the others goroutines of their own. If it is
-// wrong about one, another goroutine leads on after a millisecond, and it runs
-// that one to its end.
+// to run. So while requests come faster than one at a time, the goroutine that
+// receives them, the leader, runs those itself that should be quick, and gives the
+// others goroutines of their own. If it is wrong about one, another goroutine leads
+// on after a millisecond or two, and it runs that one to its end.
 
 const (
 	// quick is how long a call may take that a leader runs itself.
 	quick = 500 * time.Microsecond
-	// patrolEvery is how often leaders are looked at while they run calls, and
-	// patrolIdle how often in vain before that stops.
+	// patrolEvery is how often the leaders are looked at while they run calls
+	// themselves, and patrolIdle how often no request may wait then before they do
+	// not any more: to be looked at costs more than it saves when there is little to do.
 	patrolEvery = time.Millisecond
 	patrolIdle  = 10
 	// backlogged is how many times in a row requests have to lie there for another
@@ -44,7 +45,7 @@ type crew struct {
 	paces   paces
 	helpers atomic.Int32           // leaders that are there because of a backlog
 	first   atomic.Pointer[leader] // the one that stays
-	resting atomic.Bool            // nobody is on patrol
+	resting atomic.Bool            // nobody is on patrol, and leaders run nothing themselves
 	wake    chan struct{}          // capacity 1
 }
 
@@ -99,7 +100,8 @@ func (c *crew) take(l *leader, m *nats.Msg) {
 		return
 	}
 	pace := c.paces.of(m.Subject)
-	if call.large() || !pace.quick() {
+	alone := len(c.direct) == 0 && c.resting.Load()
+	if alone || call.large() || !pace.quick() {
 		c.slots.Go(func() { c.run(call, pace) })
 		return
 	}
@@ -121,21 +123,19 @@ func (c *crew) run(call *call, pace *pace) {
 func (c *crew) patrol() {
 	tick := time.NewTicker(patrolEvery)
 	defer tick.Stop()
-	var round round
 	for {
-		select {
-		case now := <-tick.C:
-			if c.relieve(now, &round); round.idle < patrolIdle {
-				continue
-			}
-			tick.Stop()
-			if !c.rest() {
+		tick.Stop()
+		if !c.rest() {
+			return
+		}
+		tick.Reset(patrolEvery)
+		for round := (round{}); round.idle < patrolIdle; {
+			select {
+			case now := <-tick.C:
+				c.relieve(now, &round)
+			case <-c.stop:
 				return
 			}
-			round.idle = 0
-			tick.Reset(patrolEvery)
-		case <-c.stop:
-			return
 		}
 	}
 }
@@ -156,25 +156,21 @@ func (c *crew) rest() bool {
 
 // A round is what a patrol has found so far.
 type round struct {
-	idle    int // times in a row that there was nothing to do
-	backlog int // times in a row that requests lay there
+	idle    int // times in a row that no request lay there
+	backlog int // times in a row that some did
 }
 
 // relieve replaces the first leader if it is held up, and calls for help if it
 // cannot keep up.
 func (c *crew) relieve(now time.Time, r *round) {
-	r.idle++
 	first := c.first.Load()
 	since := first.since.Load()
-	if since != 0 {
-		r.idle = 0
-	}
 	if since != 0 && now.UnixNano()-since > int64(patrolEvery) {
 		first.relieved.Store(true)
 		c.promote()
 	}
 	if len(c.direct) == 0 {
-		r.backlog = 0
+		r.idle, r.backlog = r.idle+1, 0
 		return
 	}
 	r.idle = 0

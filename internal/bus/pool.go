@@ -105,6 +105,7 @@ func (p *pool) enqueue(w *waiter, until time.Time, again bool) (*member, *jsonrp
 	w.outcome = make(chan grant, 1)
 	if again {
 		p.queue.pushFront(w)
+		p.flow.wait(true, now)
 		return nil, nil
 	}
 	if wait := p.expectedWait(w.principal, now); now.Add(wait + wait/waitMargin).After(until) {

@@ -99,6 +99,17 @@ func startDeadWorker(t *testing.T, s *embedded.Server) *deadWorker {
 	return w
 }
 
+// deadPool is a client that knows of no worker but a dead one.
+func deadPool(t *testing.T) (*embedded.Server, *deadWorker, *bus.Client) {
+	t.Helper()
+	s := bustest.StartServer(t)
+	dead := startDeadWorker(t, s)
+	c := openClient(t, s, bus.ClientConfig{})
+	dead.advertise(t)
+	knows(t, c, 1)
+	return s, dead, c
+}
+
 // advertise says that it has more free slots than anybody else.
 func (w *deadWorker) advertise(t *testing.T) {
 	t.Helper()
@@ -119,11 +130,7 @@ func (w *deadWorker) waitForPing(t *testing.T) *nats.Msg {
 
 func TestRequestThatGotLost(t *testing.T) {
 	t.Parallel()
-	s := bustest.StartServer(t)
-	dead := startDeadWorker(t, s)
-	c := openClient(t, s, bus.ClientConfig{})
-	dead.advertise(t)
-	knows(t, c, 1)
+	s, dead, c := deadPool(t)
 	response := handle(t, c, request(t, 1, "pay"))
 	m := receive(t, dead.calls)
 	var ran ledger
@@ -137,11 +144,7 @@ func TestRequestThatGotLost(t *testing.T) {
 
 func TestResultThatGotLost(t *testing.T) {
 	t.Parallel()
-	s := bustest.StartServer(t)
-	dead := startDeadWorker(t, s)
-	c := openClient(t, s, bus.ClientConfig{})
-	dead.advertise(t)
-	knows(t, c, 1)
+	_, dead, c := deadPool(t)
 	response := handle(t, c, request(t, 1, "pay"))
 	m := receive(t, dead.calls)
 	dead.waitForPing(t)
@@ -156,11 +159,7 @@ func TestResultThatIsForgotten(t *testing.T) {
 	for tool, want := range map[string]int{"pay": mcp.CodeOutcomeUnknown, "echo": 0} {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()
-			s := bustest.StartServer(t)
-			dead := startDeadWorker(t, s)
-			c := openClient(t, s, bus.ClientConfig{})
-			dead.advertise(t)
-			knows(t, c, 1)
+			s, dead, c := deadPool(t)
 			response := handle(t, c, request(t, 1, tool))
 			m := receive(t, dead.calls)
 			var ran ledger
@@ -187,11 +186,7 @@ func TestWorkerIsLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := bustest.StartServer(t)
-			dead := startDeadWorker(t, s)
-			c := openClient(t, s, bus.ClientConfig{})
-			dead.advertise(t)
-			knows(t, c, 1)
+			s, dead, c := deadPool(t)
 			pay, echo := handle(t, c, request(t, 1, "pay")), handle(t, c, request(t, 2, "echo"))
 			receive(t, dead.calls)
 			receive(t, dead.calls)
@@ -212,11 +207,7 @@ func TestWorkerIsLost(t *testing.T) {
 // TestSecondRunDoesNotRepeatProgress holds that progress never goes back.
 func TestSecondRunDoesNotRepeatProgress(t *testing.T) {
 	t.Parallel()
-	s := bustest.StartServer(t)
-	dead := startDeadWorker(t, s)
-	c := openClient(t, s, bus.ClientConfig{})
-	dead.advertise(t)
-	knows(t, c, 1)
+	s, dead, c := deadPool(t)
 	notified := make(chan string, 10)
 	response := make(chan *mcp.Response, 1)
 	req := request(t, 1, "echo")
@@ -240,15 +231,12 @@ func TestSecondRunDoesNotRepeatProgress(t *testing.T) {
 // unanswered goes to others, although it still seems to have the most free slots.
 func TestSilentWorkerIsNotChosen(t *testing.T) {
 	t.Parallel()
-	s := bustest.StartServer(t)
-	dead := startDeadWorker(t, s)
-	c := openClient(t, s, bus.ClientConfig{})
-	dead.advertise(t)
-	knows(t, c, 1)
-	lost := handle(t, c, request(t, 1, "echo"))
-	receive(t, dead.calls)
+	s, dead, c := deadPool(t)
 	var ran ledger
 	startWorkerWith(t, bustest.Connect(t, s), bus.ConsumerConfig{Address: address, Repeatable: repeatable}, ran.handle)
+	knows(t, c, 2)
+	lost := handle(t, c, request(t, 1, "echo"))
+	receive(t, dead.calls)
 	require.Eventually(t, func() bool { return c.Workers(address.Pool) == 1 }, bustest.Patience, time.Millisecond)
 	for i := range 10 {
 		assert.Zero(t, c.Handle(t.Context(), request(t, i+2, "pay"), noNotifications(t)).Code)

@@ -31,9 +31,9 @@ type trial struct {
 	until  time.Time
 	waiter waiter
 
-	lost     int  // attempts that may have run, and of which no result will come
-	offered  int  // value of lost when a worker was last asked whether that does harm
-	notified bool // the client has had a notification
+	lost     int // attempts that may have run, and of which no result will come
+	offered  int // value of lost when a worker was last asked whether that does harm
+	notifier int // the run of which the client has had notifications, from 1; 0 if it has had none
 
 	claim   string // to the request in the store, if NATS does not take it
 	mislaid int    // how often a worker did not get it from there
@@ -219,14 +219,16 @@ func (t *trial) miss() *mcp.Response {
 	return mcp.ErrorResponse(t.req.ID, errLost())
 }
 
-// pass hands a notification on. Those of a second run stay away from a client that
-// has had some of the first: progress must not go back.
+// pass hands a notification on. Those of a later run stay away from a client that
+// has had some of an earlier one: progress must not go back.
 func (t *trial) pass(notification []byte) {
-	if t.lost > 0 && t.notified {
-		return
+	run := t.lost + 1
+	if t.notifier == 0 {
+		t.notifier = run
 	}
-	t.notified = t.lost == 0
-	t.notify(notification)
+	if t.notifier == run {
+		t.notify(notification)
+	}
 }
 
 // abandon tells the worker that nobody waits any more. The worker may not have
