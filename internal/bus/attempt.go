@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 const (
@@ -27,6 +29,7 @@ type reply struct {
 type attempt struct {
 	id     uint64
 	link   *link
+	inbox  *inbox // for the last reply; nil if that comes to the client, as all others do
 	pool   *pool
 	member *member
 	sent   time.Time
@@ -40,16 +43,44 @@ type attempt struct {
 	early   []reply    // arrived before one that is missing
 	dropped int        // notifications there was no room for
 	ran     bool       // it was started: a reply has told
+	settled bool       // it has had its last reply, so that nothing more can come to its inbox
 }
 
 func newAttempt(id uint64, p *pool, m *member, until time.Time) *attempt {
 	return &attempt{id: id, pool: p, member: m, sent: time.Now(), until: until, wake: make(chan struct{}, 1), next: 1}
 }
 
-// push takes in a reply. Repeated ones are dropped.
+// replyTo is the subject for the last reply.
+func (a *attempt) replyTo() string {
+	if a.inbox != nil {
+		return a.inbox.subject
+	}
+	return a.link.attempts(a.id)
+}
+
+// last is where the last reply comes in, if there is an inbox for it.
+func (a *attempt) last() <-chan *nats.Msg {
+	if a.inbox == nil {
+		return nil
+	}
+	return a.inbox.replies
+}
+
+// push takes in a reply, and wakes the goroutine that waits for it.
 func (a *attempt) push(r reply) {
+	a.put(r)
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// put takes in a reply. Repeated ones are dropped.
+func (a *attempt) put(r reply) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.ran = a.ran || r.kind.ofRunning()
+	a.settled = a.settled || r.kind.settles()
 	switch {
 	case !r.kind.numbered():
 		a.ready = append(a.ready, r)
@@ -60,11 +91,6 @@ func (a *attempt) push(r reply) {
 		a.dropped++
 	case r.number > a.next:
 		a.early = append(a.early, r)
-	}
-	a.mu.Unlock()
-	select {
-	case a.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -114,6 +140,13 @@ func (a *attempt) hasRun() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ran
+}
+
+// isSettled tells whether the last reply has come, in order or not.
+func (a *attempt) isSettled() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.settled
 }
 
 // skipGap gives up on replies that are missing.

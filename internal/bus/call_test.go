@@ -196,7 +196,7 @@ func TestAcceptOnlyWhenTheCallTakesLong(t *testing.T) {
 
 	quick := 0
 	for i := range 10 {
-		raw.send(t, fmt.Sprint(i), toolCall(1, "quick"), time.Minute, time.Minute)
+		raw.send(t, fmt.Sprint(i+1), toolCall(1, "quick"), time.Minute, time.Minute)
 		_, frame, _ := raw.next(t)
 		if frame == "r-1-1" {
 			quick++

@@ -3,6 +3,7 @@ package bus
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,16 +31,33 @@ const (
 type callTable struct {
 	mu        sync.Mutex // guards what follows, and call.cancelled and call.reported
 	running   map[*call]struct{}
-	attempts  map[string]*record // by key, running or past; requests through the queue door have none
-	past      []*record          // those that do not run, oldest first
-	kept      int                // bytes of the results in past
-	forgotten time.Time          // when the latest of those ended of which nothing is known any more
-	closed    chan struct{}      // not nil: nothing may start; closed when nothing runs
+	attempts  map[attemptKey]*record // running or past; requests through the queue door have none
+	past      []*record              // those that do not run, oldest first
+	kept      int                    // bytes of the results in past
+	forgotten time.Time              // when the latest of those ended of which nothing is known any more
+	closed    chan struct{}          // not nil: nothing may start; closed when nothing runs
+}
+
+// An attemptKey names an attempt for the time of both incarnations.
+type attemptKey struct {
+	ingress string
+	attempt uint64
+}
+
+// String is the key as in a cancel.
+func (k attemptKey) String() string {
+	return k.ingress + "." + strconv.FormatUint(k.attempt, attemptBase)
+}
+
+func parseAttemptKey(word string) (k attemptKey, ok bool) {
+	ingress, number, ok := strings.Cut(word, ".")
+	attempt, err := strconv.ParseUint(number, attemptBase, 64)
+	return attemptKey{ingress: ingress, attempt: attempt}, ok && err == nil
 }
 
 // A record is what a worker knows of an attempt.
 type record struct {
-	key    string
+	key    attemptKey
 	call   *call     // while it runs
 	ended  time.Time // since when it does not, or will not
 	result sentReply // empty if it was never started
@@ -69,6 +87,8 @@ type sentReply struct {
 	subject string
 	body    []byte
 	claim   string // to the body, if that is in the store
+	attempt uint64 // 0 at the queue door, where there is no frame
+	frame   frame
 }
 
 // A verdict says what is to be done with a request that has come.
@@ -119,8 +139,7 @@ func (t *callTable) remove(c *call, result sentReply, now time.Time) {
 }
 
 // cancel ends the context of a call, now or, within rememberFor, when it comes.
-// No call has a key that is longer than a reply subject.
-func (t *callTable) cancel(key string, now time.Time) {
+func (t *callTable) cancel(key attemptKey, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch r := t.attempts[key]; {
@@ -144,7 +163,7 @@ const (
 
 // fateOf tells what became of an attempt that was sent at the given time, and its
 // result if it has one. What has not come yet will not be started from now on.
-func (t *callTable) fateOf(key string, sent, now time.Time) (fate, sentReply) {
+func (t *callTable) fateOf(key attemptKey, sent, now time.Time) (fate, sentReply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.attempts[key]
@@ -162,18 +181,19 @@ func (t *callTable) fateOf(key string, sent, now time.Time) (fate, sentReply) {
 }
 
 // bury remembers that an attempt must not start.
-func (t *callTable) bury(key string, now time.Time) {
-	if len(key) > maxReply {
-		return
+func (t *callTable) bury(key attemptKey, now time.Time) {
+	if len(key.ingress) > maxReply {
+		return // no call has such a key
 	}
-	r := &record{key: strings.Clone(key), ended: now} // a part of a message that may be large
+	key.ingress = strings.Clone(key.ingress) // a part of a message that may be large
+	r := &record{key: key, ended: now}
 	t.record(r)
 	t.remember(r)
 }
 
 func (t *callTable) record(r *record) {
 	if t.attempts == nil {
-		t.attempts = make(map[string]*record)
+		t.attempts = make(map[attemptKey]*record)
 	}
 	t.attempts[r.key] = r
 }

@@ -12,12 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// keyOf is the key of an attempt; that of "" is the one of calls without one.
+func keyOf(name string) attemptKey { return attemptKey{ingress: name} }
+
 // tableCall is a call with a context that the test can look at.
 func tableCall(t *testing.T, key string) (*call, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	return &call{key: key, direct: key != "", cancel: cancel, terms: terms{deadline: noon}}, ctx
+	return &call{key: keyOf(key), direct: key != "", cancel: cancel, terms: terms{deadline: noon}}, ctx
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -36,7 +39,7 @@ func TestCallTableCancel(t *testing.T) {
 	require.Equal(t, mayStart, table.add(first))
 	require.Equal(t, mayStart, table.add(second))
 
-	table.cancel("1", noon)
+	table.cancel(keyOf("1"), noon)
 	require.ErrorIs(t, firstCtx.Err(), context.Canceled)
 	require.NoError(t, secondCtx.Err())
 	assert.Zero(t, table.tombstones())
@@ -53,7 +56,7 @@ func TestCallTableCancel(t *testing.T) {
 
 func TestCallTableCancelOvertakes(t *testing.T) {
 	var table callTable
-	table.cancel("1", noon)
+	table.cancel(keyOf("1"), noon)
 	c, _ := tableCall(t, "1")
 	assert.Equal(t, ifCancelled, table.add(c))
 	assert.Empty(t, table.running)
@@ -66,7 +69,7 @@ func TestCallTableDoorCallsHaveNoKey(t *testing.T) {
 	first, firstCtx := tableCall(t, "")
 	second, _ := tableCall(t, "")
 	require.Equal(t, mayStart, table.add(first))
-	table.cancel("", noon)
+	table.cancel(keyOf(""), noon)
 	require.NoError(t, firstCtx.Err())
 	assert.Equal(t, mayStart, table.add(second), "a cancel without a key means nobody")
 	assert.Len(t, table.running, 2)
@@ -74,11 +77,11 @@ func TestCallTableDoorCallsHaveNoKey(t *testing.T) {
 
 func TestCallTableTombstonesExpire(t *testing.T) {
 	var table callTable
-	table.cancel("old", noon)
-	table.cancel("old", noon.Add(rememberFor)) // again: it is as old as it was
-	table.cancel("young", noon.Add(rememberFor))
+	table.cancel(keyOf("old"), noon)
+	table.cancel(keyOf("old"), noon.Add(rememberFor)) // again: it is as old as it was
+	table.cancel(keyOf("young"), noon.Add(rememberFor))
 	assert.Equal(t, 2, table.tombstones())
-	table.cancel("new", noon.Add(rememberFor+1))
+	table.cancel(keyOf("new"), noon.Add(rememberFor+1))
 	assert.Equal(t, []string{"young", "new"}, keys(table.past))
 	table.forget(noon.Add(3 * rememberFor)) // no cancel has to come for that
 	assert.Empty(t, table.attempts)
@@ -87,7 +90,7 @@ func TestCallTableTombstonesExpire(t *testing.T) {
 
 func keys(records []*record) (keys []string) {
 	for _, r := range records {
-		keys = append(keys, r.key)
+		keys = append(keys, r.key.ingress)
 	}
 	return keys
 }
@@ -95,12 +98,12 @@ func keys(records []*record) (keys []string) {
 func TestCallTablePastIsBounded(t *testing.T) {
 	var table callTable
 	for i := range 2 * maxPast {
-		table.cancel(strconv.Itoa(i), noon)
+		table.cancel(keyOf(strconv.Itoa(i)), noon)
 	}
 	assert.Len(t, table.past, maxPast)
 	assert.Len(t, table.attempts, maxPast)
-	assert.NotContains(t, table.attempts, strconv.Itoa(maxPast-1), "the oldest give way")
-	assert.Contains(t, table.attempts, strconv.Itoa(maxPast))
+	assert.NotContains(t, table.attempts, keyOf(strconv.Itoa(maxPast-1)), "the oldest give way")
+	assert.Contains(t, table.attempts, keyOf(strconv.Itoa(maxPast)))
 }
 
 // TestCallTableTombstonesKeepNothingElse holds that a cancel does not cost the
@@ -108,11 +111,11 @@ func TestCallTablePastIsBounded(t *testing.T) {
 func TestCallTableTombstonesKeepNothingElse(t *testing.T) {
 	var table callTable
 	message := "cancel 1" + strings.Repeat(" ", 1000)
-	table.cancel(message[7:8], noon)
+	table.cancel(keyOf(message[7:8]), noon)
 	require.Equal(t, []string{"1"}, keys(table.past))
-	assert.NotSame(t, unsafe.StringData(message[7:]), unsafe.StringData(table.past[0].key))
+	assert.NotSame(t, unsafe.StringData(message[7:]), unsafe.StringData(table.past[0].key.ingress))
 
-	table.cancel(strings.Repeat("k", maxReply+1), noon)
+	table.cancel(keyOf(strings.Repeat("k", maxReply+1)), noon)
 	assert.Equal(t, []string{"1"}, keys(table.past))
 	assert.Equal(t, 1, table.tombstones())
 }
@@ -127,11 +130,11 @@ func TestCallTableFates(t *testing.T) {
 	require.Equal(t, mayStart, table.add(runs))
 	require.Equal(t, mayStart, table.add(ended))
 	table.remove(ended, sent("ended"), noon)
-	table.cancel("cancelled", noon)
+	table.cancel(keyOf("cancelled"), noon)
 	for key, want := range map[string]fate{
 		"runs": fateRuns, "ended": fateEnded, "cancelled": fateUnknown, "never came": fateUnknown,
 	} {
-		got, result := table.fateOf(key, noon, noon)
+		got, result := table.fateOf(keyOf(key), noon, noon)
 		assert.Equal(t, want, got, key)
 		assert.Equal(t, want == fateEnded, result.subject != "", key)
 	}
@@ -156,7 +159,7 @@ func TestCallTableForgets(t *testing.T) {
 	end("second", maxKept, noon.Add(time.Second)) // leaves no room for the first
 	assert.Equal(t, maxKept, table.kept)
 	fateOf := func(key string, sent time.Time) fate {
-		fate, _ := table.fateOf(key, sent, noon.Add(time.Second+largeAgain))
+		fate, _ := table.fateOf(keyOf(key), sent, noon.Add(time.Second+largeAgain))
 		return fate
 	}
 	assert.Equal(t, fateForgotten, fateOf("first", noon.Add(-time.Second)))
@@ -178,7 +181,7 @@ func TestCallTableLargeResults(t *testing.T) {
 		table.remove(c, sentReply{subject: "large", body: make([]byte, size)}, noon)
 		var got []fate
 		for _, after := range []time.Duration{largeAgain - 1, largeAgain, 2*largeAgain - 1, 2 * largeAgain, 4*largeAgain - 1, 4 * largeAgain} {
-			fate, _ := table.fateOf("large", noon, noon.Add(after))
+			fate, _ := table.fateOf(keyOf("large"), noon, noon.Add(after))
 			got = append(got, fate)
 		}
 		assert.Equal(t, want, got, size)
@@ -218,7 +221,7 @@ func TestCallTableStuck(t *testing.T) {
 
 	assert.Empty(t, table.stuck(noon), "its time is over, but not before noon")
 	assert.Equal(t, []*call{late}, table.stuck(noon.Add(1)))
-	table.cancel("1", noon.Add(time.Minute))
+	table.cancel(keyOf("1"), noon.Add(time.Minute))
 	assert.Empty(t, table.stuck(noon.Add(time.Minute)))
 	assert.Equal(t, []*call{c}, table.stuck(noon.Add(time.Minute+1)))
 	assert.Empty(t, table.stuck(noon.Add(2*time.Hour)), "each is reported once")

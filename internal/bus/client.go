@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,8 +71,9 @@ type Client struct {
 	conn   *Conn
 	cfg    ClientConfig
 	log    *slog.Logger
-	small  link   // for most requests, pings and cancels
-	bulk   link   // for large requests and replies
+	id     string // of this incarnation
+	small  *link  // for most requests, pings and cancels
+	bulk   *link  // for large requests and replies
 	store  *store // for what is too large for both
 	subs   []*nats.Subscription
 	unhook func() // ends what OpenClient has asked of conn
@@ -102,6 +104,7 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 		conn:     conn,
 		cfg:      cfg,
 		log:      log,
+		id:       id,
 		small:    newLink(conn, cfg.Realm, id, smallToken),
 		bulk:     newLink(bulk, cfg.Realm, id, bulkToken),
 		store:    newStore(bulk, cfg.Realm, log),
@@ -132,8 +135,9 @@ func (c *Client) subscribe() error {
 		return nil
 	}
 	err := errors.Join(
-		add(c.bulk.conn, c.bulk.prefix+">", c.onReply),
-		add(c.small.conn, c.small.prefix+">", c.onReply),
+		add(c.bulk.conn, c.bulk.prefix+attemptsToken+"*", c.onReply),
+		add(c.small.conn, c.small.prefix+attemptsToken+"*", c.onReply),
+		add(c.conn, c.small.prefix+pongsToken+"*", c.onPong),
 		add(c.conn, allAdverts(c.cfg.Realm), c.onAdvert),
 	)
 	if c.cfg.OnEvent != nil {
@@ -187,6 +191,7 @@ func (c *Client) Close() error {
 	if up, _ := c.conn.Up(); up && !c.conn.IsClosed() {
 		errs = append(errs, c.conn.FlushTimeout(lastWords))
 	}
+	c.small.close()
 	for _, sub := range c.subs {
 		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 			errs = append(errs, err)
@@ -302,9 +307,11 @@ func (c *Client) poolOf(name string) *pool {
 // newAttempt makes the attempt to send a request of that many bytes to m.
 func (c *Client) newAttempt(p *pool, m *member, until time.Time, bytes int) *attempt {
 	a := newAttempt(c.lastID.Add(1), p, m, until)
-	a.link = &c.small
 	if bytes > bulkFrom {
-		a.link = &c.bulk
+		a.link = c.bulk
+	} else {
+		a.link = c.small
+		a.inbox = c.small.take()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,39 +321,60 @@ func (c *Client) newAttempt(p *pool, m *member, until time.Time, bytes int) *att
 
 func (c *Client) forget(a *attempt) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	delete(c.attempts, a.id)
+	c.mu.Unlock()
+	switch {
+	case a.inbox == nil:
+	case a.isSettled():
+		a.link.give(a.inbox)
+	default:
+		a.link.drop(a.inbox)
+	}
 }
 
 // onReply passes a worker's reply, or the server's word that there is none, to
-// the attempt. Replies to attempts that are over are dropped. The prefixes of both
-// links are of the same length.
+// the attempt. Replies to attempts that are over are dropped.
 func (c *Client) onReply(m *nats.Msg) {
-	rest := m.Subject[len(c.small.prefix):]
-	if worker, ok := strings.CutPrefix(rest, pingAttempt); ok {
-		c.onPong(worker, m)
-		return
-	}
-	id, f, bare, ok := parseReply(rest)
-	if bare {
-		if !saysNoResponders(m) {
-			return
-		}
-		f = frame{kind: frameNoResponders, number: 1}
-	}
+	id, r, ok := c.parseReply(m)
 	if !ok {
-		c.log.Warn("reply with an unknown frame", slog.String("subject", m.Subject))
 		return
 	}
 	c.mu.Lock()
 	a := c.attempts[id]
 	c.mu.Unlock()
-	claim := m.Header.Get(headerBlob)
 	switch {
 	case a != nil:
-		a.push(reply{frame: f, body: m.Data, claim: claim})
-	case claim != "":
-		c.store.discard(claim)
+		a.push(r)
+	case r.claim != "":
+		c.store.discard(r.claim)
+	}
+}
+
+// parseReply takes a message apart that has come for an attempt. It is not ok if
+// it cannot be read, which is logged.
+func (c *Client) parseReply(m *nats.Msg) (attempt uint64, r reply, ok bool) {
+	if saysNoResponders(m) {
+		attempt, err := strconv.ParseUint(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:], attemptBase, 64)
+		return attempt, reply{frame: frame{kind: frameNoResponders}}, err == nil
+	}
+	attempt, r, ok = parseReply(m.Data)
+	if !ok {
+		c.log.Warn("reply with an unknown frame", slog.String("subject", m.Subject))
+		return 0, reply{}, false
+	}
+	r.claim = m.Header.Get(headerBlob)
+	return attempt, r, true
+}
+
+// receive takes in what has come to the inbox of a. What an earlier request there
+// was answered with may have been sent again.
+func (c *Client) receive(a *attempt, m *nats.Msg) {
+	if saysNoResponders(m) {
+		a.put(reply{frame: frame{kind: frameNoResponders}})
+		return
+	}
+	if id, r, ok := c.parseReply(m); ok && id == a.id {
+		a.put(r)
 	}
 }
 

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"iter"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -22,47 +23,43 @@ func (c *Consumer) onControl(m *nats.Msg) {
 	word, rest, _ := strings.Cut(string(m.Data), " ")
 	switch word {
 	case wordCancel:
-		for key := range strings.FieldsSeq(rest) {
-			c.calls.cancel(key, time.Now())
+		for word := range strings.FieldsSeq(rest) {
+			if key, ok := parseAttemptKey(word); ok {
+				c.calls.cancel(key, time.Now())
+			}
 		}
 	case wordPing:
-		c.onPing(m.Reply, strings.Fields(rest))
+		c.onPing(m.Reply, strings.FieldsSeq(rest))
 	case wordTempo:
 		c.setTempo(strings.Fields(rest))
 	}
 }
 
-// onPing answers that the worker is there. What follows the word are the part of
-// their keys that all attempts of the ingress have in common, and then for each
-// the rest of its key, '-', and when it was sent, in Unix milliseconds on this
-// worker's clock. The ingress is told again of those that have ended, and that
-// those have not come which have not.
-func (c *Consumer) onPing(reply string, attempts []string) {
-	if !isReplySubject(c.cfg.Realm, reply) || len(reply) > maxReply {
+// onPing answers that the worker is there. What follows the word are attempts of
+// the ingress that asks, and when each was sent: the number, '-', and Unix
+// milliseconds on this worker's clock. The ingress is told again of those that
+// have ended, and that those have not come which have not.
+func (c *Consumer) onPing(reply string, attempts iter.Seq[string]) {
+	ingress, prefix, ok := parseReplySubject(c.cfg.Realm, reply)
+	if !ok || len(reply) > maxReply {
 		return
 	}
-	c.tellOf(reply, framePong)
-	if len(attempts) < 2 {
-		return
-	}
-	common, now := attempts[0], time.Now()
-	for _, attempt := range attempts[1:] {
-		id, sent, _ := strings.Cut(attempt, "-")
-		sentMs, err := strconv.ParseInt(sent, 10, 64)
-		if err != nil {
+	c.tellOf(reply, 0, framePong)
+	now := time.Now()
+	for attempt := range attempts {
+		number, sent, _ := strings.Cut(attempt, "-")
+		id, err1 := strconv.ParseUint(number, attemptBase, 64)
+		sentMs, err2 := strconv.ParseInt(sent, 10, 64)
+		if err1 != nil || err2 != nil {
 			continue
 		}
-		c.reconcile(common+id, time.UnixMilli(sentMs), now)
+		c.reconcile(attemptKey{ingress: ingress, attempt: id}, prefix, time.UnixMilli(sentMs), now)
 	}
 }
 
-// reconcile tells what became of an attempt.
-func (c *Consumer) reconcile(key string, sent, now time.Time) {
-	// In place of the terms, which are not known, stands an empty one.
-	reply := Protocol + "." + c.cfg.Realm + ".r." + key + "._"
-	if len(reply) > maxReply {
-		return
-	}
+// reconcile tells what became of an attempt. prefix is that of the ingress's reply
+// subjects.
+func (c *Consumer) reconcile(key attemptKey, prefix string, sent, now time.Time) {
 	switch fate, result := c.calls.fateOf(key, sent, now); fate {
 	case fateRuns:
 	case fateEnded:
@@ -71,16 +68,16 @@ func (c *Consumer) reconcile(key string, sent, now time.Time) {
 			c.unsent(frameResult, err)
 		}
 	case fateUnknown:
-		c.tellOf(reply, frameUnknown)
+		c.tellOf(attemptSubject(prefix, key.attempt), key.attempt, frameUnknown)
 	case fateForgotten:
-		c.tellOf(reply, frameForgotten)
+		c.tellOf(attemptSubject(prefix, key.attempt), key.attempt, frameForgotten)
 	}
 }
 
 // tellOf sends a frame that is not one of a running call's.
-func (c *Consumer) tellOf(reply string, kind frameKind) {
-	f := frame{kind: kind, number: 1, free: c.free()}
-	if err := c.conn.Publish(string(f.append([]byte(reply+"."))), nil); err != nil {
+func (c *Consumer) tellOf(subject string, attempt uint64, kind frameKind) {
+	message := appendTrailer(nil, attempt, frame{kind: kind, number: 1, free: c.free()})
+	if err := c.conn.Publish(subject, message); err != nil {
 		c.log.Debug("answer to an ingress not sent", slog.Any("error", err)) // it asks again
 	}
 }

@@ -96,7 +96,7 @@ func TestCancelThatOvertakesItsRequest(t *testing.T) {
 	g := newGate()
 	w, stop := startWorker(t, s, 1, g.handle)
 	raw := newRawIngress(t, s, w)
-	raw.control(t, "cancel RAW.0.6 RAW.0.7")
+	raw.control(t, "cancel RAW.6 RAW.7")
 	require.Eventually(t, func() bool { return w.Tombstones() == 2 }, bustest.Patience, time.Millisecond)
 	for _, attempt := range []string{"6", "7"} {
 		raw.send(t, attempt, toolCall(1, "echo"), time.Minute, time.Minute)

@@ -3,6 +3,24 @@ package bus
 // ReplyPrefix is the prefix of the subjects on which c takes replies.
 func (c *Client) ReplyPrefix() string { return c.small.prefix }
 
+// Inboxes is the number of inboxes that c has.
+func (c *Client) Inboxes() int {
+	c.small.mu.Lock()
+	defer c.small.mu.Unlock()
+	return c.small.inUse + len(c.small.free)
+}
+
+// TakeAllInboxes has c believe that it has no inbox to spare until giveBack is called.
+func (c *Client) TakeAllInboxes() (giveBack func()) {
+	take := func(n int) {
+		c.small.mu.Lock()
+		defer c.small.mu.Unlock()
+		c.small.inUse += n
+	}
+	take(maxInboxes)
+	return func() { take(-maxInboxes) }
+}
+
 // Queued is the number of requests that wait for a slot in pool.
 func (c *Client) Queued(pool string) int {
 	c.mu.Lock()

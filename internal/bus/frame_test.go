@@ -1,7 +1,9 @@
 package bus
 
 import (
+	"bytes"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,38 +52,65 @@ func TestFramesOnTheWire(t *testing.T) {
 	}
 }
 
-// TestReplySubject holds that both ends read the same out of a reply subject.
-func TestReplySubject(t *testing.T) {
-	prefix := replies("main", "I1", "0")
+// TestTrailers holds that both ends read the same out of a message.
+func TestTrailers(t *testing.T) {
 	sent := terms{profile: mcp.Contract, startBy: time.UnixMilli(5), deadline: time.UnixMilli(6)}
-	subject := replySubject(prefix, 37, sent)
-	assert.Equal(t, "mcp.v1.main.r.I1.0.11.c-5-6", subject)
-
-	key, received, ok := parseReplySubject("main", subject)
+	message := appendTrailer([]byte("{\n}\n"), 37, sent)
+	assert.Equal(t, "{\n}\n\n11 c-5-6", string(message))
+	body, attempt, token, ok := cutTrailer(message)
+	require.True(t, ok)
+	assert.Equal(t, "{\n}\n", string(body))
+	assert.EqualValues(t, 37, attempt)
+	received, ok := parseTerms(token)
 	require.True(t, ok)
 	assert.Equal(t, sent, received)
-	assert.Equal(t, "I1.0.11", key)
-	assert.Equal(t, key, newLink(nil, "main", "I1", "0").keys+(&attempt{id: 37}).key(), "what a cancel names")
 
-	id, f, bare, ok := parseReply((subject + ".r-2-3")[len(prefix):])
+	result := frame{kind: frameResult, number: 2, free: 3}
+	attempt, r, ok := parseReply(appendTrailer(nil, 37, result))
 	require.True(t, ok)
-	assert.False(t, bare)
-	assert.EqualValues(t, 37, id)
-	assert.Equal(t, frame{kind: frameResult, number: 2, free: 3}, f)
+	assert.EqualValues(t, 37, attempt)
+	assert.Equal(t, result, r.frame)
+	assert.Empty(t, r.body)
 
-	id, _, bare, ok = parseReply(subject[len(prefix):])
-	require.True(t, ok)
-	assert.True(t, bare, "the server's own")
-	assert.EqualValues(t, 37, id)
+	longest := terms{again: true, startBy: time.UnixMilli(math.MinInt64), deadline: time.UnixMilli(math.MinInt64)}
+	assert.LessOrEqual(t, len(appendTrailer(nil, math.MaxUint64, longest)), maxTrailer)
+	most := frame{kind: frameResult, number: math.MaxInt, free: math.MaxInt, code: math.MinInt}
+	assert.LessOrEqual(t, len(appendTrailer(nil, math.MaxUint64, most)), maxTrailer)
 }
 
-func TestParseReplySubjectRefuses(t *testing.T) {
-	for _, subject := range []string{
-		"", "_INBOX.x.y", "mcp.v1.other.r.I1.0.1.s-1-2", "mcp.v1.main.r.", "mcp.v1.main.r.s-1-2",
-		"mcp.v1.main.r.I1.0.1", "mcp.v1.main.r.I1.0.1.s-1", "mcp.v1.main.r.I1.0.1.s-1-2.r-1-1",
+func TestTrailersThatCannotBeRead(t *testing.T) {
+	for _, message := range []string{
+		"", "{}", "\n", "{}\n", "{}\n! s-1-2", "{}\n s-1-2", "{}\n-1 s-1-2", "{}\n1 s-1-2\n", "\n3w5e11264sgsg s-1-2",
+		"{}\n1 s-1-2" + strings.Repeat("0", maxTrailer),
 	} {
+		_, _, _, ok := cutTrailer([]byte(message))
+		assert.False(t, ok, "%q", message)
+	}
+}
+
+func TestReplySubjects(t *testing.T) {
+	l := newLink(nil, "main", "I1", smallToken)
+	assert.Equal(t, "mcp.v1.main.r.I1.0.a.11", l.attempts(37))
+	ingress, prefix, ok := parseReplySubject("main", "mcp.v1.main.r.I1.0.i.5")
+	require.True(t, ok)
+	assert.Equal(t, "I1", ingress)
+	assert.Equal(t, l.prefix, prefix)
+	assert.Equal(t, "mcp.v1.main.r.I1.1.", bulkPrefix("main", prefix))
+	for _, subject := range []string{"", "_INBOX.x.y", "mcp.v1.other.r.I1.0.i.1", "mcp.v1.main.r.", "mcp.v1.main.r.I1", "mcp.v1.main.r.I1.0"} {
 		_, _, ok := parseReplySubject("main", subject)
 		assert.False(t, ok, subject)
+	}
+}
+
+func TestAttemptKeysOnTheWire(t *testing.T) {
+	key := attemptKey{ingress: "I1", attempt: 37}
+	assert.Equal(t, "I1.11", key.String())
+	got, ok := parseAttemptKey("I1.11")
+	require.True(t, ok)
+	assert.Equal(t, key, got)
+	for _, word := range []string{"", "I1", "I1.", "I1.!", "I1.0.1", ".-1"} {
+		_, ok := parseAttemptKey(word)
+		assert.False(t, ok, word)
 	}
 }
 
@@ -101,16 +130,18 @@ func FuzzTerms(f *testing.F) {
 }
 
 func FuzzReply(f *testing.F) {
-	for _, rest := range []string{"1.s-1-2.r-1-1", "zz.s-1-2", "1", "1..", "1.x.r-2-0--31001", "", "."} {
-		f.Add(rest)
+	for _, message := range []string{"{}\n1 r-1-1", "\nzz b-1-0", "{}", "1", "\n1 r-2-0--31001", "", "\n"} {
+		f.Add([]byte(message))
 	}
-	f.Fuzz(func(t *testing.T, rest string) {
-		_, first, bare, ok := parseReply(rest)
-		if !ok || bare {
+	f.Fuzz(func(t *testing.T, message []byte) {
+		attempt, first, ok := parseReply(message)
+		if !ok {
 			return
 		}
-		again, ok := parseFrame(string(first.append(nil)))
+		same, again, ok := parseReply(appendTrailer(bytes.Clone(first.body), attempt, first.frame))
 		assert.True(t, ok)
-		assert.Equal(t, first, again)
+		assert.Equal(t, attempt, same)
+		assert.Equal(t, first.frame, again.frame)
+		assert.Equal(t, string(first.body), string(again.body))
 	})
 }

@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,16 +29,20 @@ func TestGarbage(t *testing.T) {
 	knows(t, c, 1)
 	raw := newRawIngress(t, s, w)
 	replies := []string{
-		"", "nobody", "mcp.v1", "mcp.v1.test.r.X", "mcp.v1.test.r.X.0.1.s-1", "mcp.v1.test.r.X.0.1.s-9-9.r-1-1",
-		"mcp.v1.test.r.X.0.1.z-1-2", c.ReplyPrefix() + "1.s-1-9999999999999",
-		fmt.Sprintf("%szz.s-%d-%d", c.ReplyPrefix(), time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Hour).UnixMilli()),
+		"", "nobody", "mcp.v1", "mcp.v1.test.r.", "mcp.v1.test.r.X", "mcp.v1.test.r.X.0", "mcp.v1.test.r.X.0.", "mcp.v1.test.r...",
+		"mcp.v1.test.r.X.0.i.1", c.ReplyPrefix() + "i.1", c.ReplyPrefix() + "a.zz",
 	}
-	for _, body := range garbage {
+	soon := time.Now().Add(time.Hour).UnixMilli()
+	bodies := slices.Clone(garbage)
+	for _, trailer := range []string{"", "1", "1 ", " s-1-2", "0 s-1-2", "zz s-1-9999999999999", "! r-1-1", "1 r-1-1", "1 q-1-1", fmt.Sprintf("zz s-%d-%d", soon, soon)} {
+		bodies = append(bodies, "\n"+trailer, toolCall(1, "echo")+"\n"+trailer)
+	}
+	for _, body := range bodies {
 		for _, subject := range []string{
 			raw.worker + ".ctl", raw.worker + ".call.echo", raw.worker + ".call._.more.tokens", "mcp.v1.test.default.q._",
 			"mcp.v1.test.default.adv.W1", "mcp.v1.test.stranger.adv.W1", "mcp.v1.test.default.adv." + w.ID(),
-			c.ReplyPrefix() + "1", c.ReplyPrefix() + "zz.s-1-2", c.ReplyPrefix() + "1.s-1-2.r-1-1", c.ReplyPrefix() + "1.s-1-2.q-1-1",
-			c.ReplyPrefix() + "!.x.y.z", "$SRV.PING", "$SRV.INFO", "$SRV.STATS",
+			c.ReplyPrefix() + "a", c.ReplyPrefix() + "a.1", c.ReplyPrefix() + "i.1", c.ReplyPrefix() + "p.W", c.ReplyPrefix() + "!.x.y.z",
+			"$SRV.PING", "$SRV.INFO", "$SRV.STATS",
 		} {
 			for _, reply := range replies {
 				if reply == "" {
@@ -71,7 +76,7 @@ func TestFaultyRequestsAreAnswered(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1}`: "-32600",
 		`{"jsonrpc":"2.0","method":"notifications/cancelled"}`: "-32600",
 	} {
-		raw.send(t, "attempt"+code+strconv.Itoa(len(body)), body, time.Minute, time.Minute)
+		raw.send(t, strconv.Itoa(len(body)), body, time.Minute, time.Minute)
 		_, frame, response := raw.next(t)
 		assert.Equal(t, "r-1-1-"+code, frame)
 		assert.Contains(t, response, code)
@@ -88,11 +93,12 @@ func TestReplySubjectsThatLeaveNoRoomAreIgnored(t *testing.T) {
 	w, _ := startWorkerWith(t, conn, bus.ConsumerConfig{Address: short, Version: "1.2.3"}, result)
 	nc := rawConn(t, s)
 	far := time.Now().Add(time.Hour).UnixMilli()
-	terms := fmt.Sprintf(".0.1.s-%d-%d", far, far)
+	terms := fmt.Sprintf("s-%d-%d", far, far)
+	const inbox = ".0.i.1"
 	const subject, longestLine = "mcp.v1.a.b.q._", 4096
-	for _, room := range []int{3, 4, 10, 100, 3000} {
-		reply := "mcp.v1.a.r." + strings.Repeat("I", longestLine-len(subject)-len("mcp.v1.a.r.")-len(terms)-room) + terms
-		require.NoError(t, nc.PublishRequest(subject, reply, []byte("{")))
+	for _, room := range []int{4, 5, 10, 100, 3000} {
+		reply := "mcp.v1.a.r." + strings.Repeat("I", longestLine-len(subject)-len("mcp.v1.a.r.")-len(inbox)-room) + inbox
+		require.NoError(t, nc.PublishRequest(subject, reply, []byte(trailed("{", "1", terms))))
 	}
 	_, err := nc.Request(subject, []byte(toolCall(1, "echo")), bustest.Patience)
 	require.NoError(t, err)
@@ -108,10 +114,14 @@ func TestTermsThatCannotBeReadRunNothing(t *testing.T) {
 	var ran ledger
 	w, stop := startWorker(t, s, 64, ran.handle)
 	raw := newRawIngress(t, s, w)
-	for i, terms := range []string{"1", "s-1", "z-1-2", "s--1-9", "s-99999999999999999999-1", ".", "s-9999999999999-9999999999999.r-1-1"} {
-		reply := "mcp.v1.test.r.I.0." + terms
-		require.NoError(t, raw.PublishRequest(raw.worker+".call.echo", reply, []byte(toolCall(i+2, "echo"))))
-		require.NoError(t, raw.PublishRequest("mcp.v1.test.default.q.echo", reply, []byte(toolCall(i+2, "echo"))))
+	for i, trailer := range []string{
+		"1", "1 ", "1 s-1", "1 z-1-2", "1 s--1-9", "1 s-99999999999999999999-1", ".", "1 s-9999999999999-9999999999999 r-1-1",
+		"0 s-9999999999999-9999999999999", "s-9999999999999-9999999999999", "1  s-9999999999999-9999999999999", "1 s-9999999999999-9999999999999\n",
+	} {
+		for _, message := range []string{toolCall(i+2, "echo"), toolCall(i+2, "echo") + "\n" + trailer} {
+			require.NoError(t, raw.PublishRequest(raw.worker+".call.echo", "mcp.v1.test.r.I.0.i.1", []byte(message)))
+			require.NoError(t, raw.PublishRequest("mcp.v1.test.default.q.echo", "mcp.v1.test.r.I.0.i.1", []byte(message)))
+		}
 	}
 	_, err := raw.Request("mcp.v1.test.default.q.echo", []byte(toolCall(0, "echo")), bustest.Patience)
 	require.NoError(t, err)

@@ -128,7 +128,11 @@ func TestLargeMessagesHaveAConnection(t *testing.T) {
 		number := func(bytes int) string { return map[int]string{small: "0", large: "1"}[bytes] }
 		isMessage := func(m *nats.Msg) (isRequest, isResult bool) {
 			tokens := strings.Split(m.Subject, ".")
-			return tokens[len(tokens)-2] == "call", strings.HasPrefix(tokens[len(tokens)-1], "r-")
+			if tokens[3] != "r" || tokens[6] == "p" {
+				return tokens[len(tokens)-2] == "call", false
+			}
+			_, _, frame := untrailed(t, m)
+			return false, strings.HasPrefix(frame, "r-")
 		}
 		for result := false; !result; {
 			m := receive(t, seen)
@@ -227,7 +231,8 @@ func (r *rawIngress) sendClaim(t testing.TB, attempt, claim string) {
 	until := time.Now().Add(time.Minute).UnixMilli()
 	require.NoError(t, r.PublishMsg(&nats.Msg{
 		Subject: r.worker + ".call.echo",
-		Reply:   fmt.Sprintf("%s%s.s-%d-%d", rawPrefix, attempt, until, until),
+		Reply:   rawPrefix + "i.1",
+		Data:    []byte(trailed("", attempt, fmt.Sprintf("s-%d-%d", until, until))),
 		Header:  nats.Header{"Mcp-Blob": []string{claim}},
 	}))
 }
@@ -279,18 +284,6 @@ func TestWorkerTakesOnlyWhatWasPut(t *testing.T) {
 	assert.Equal(t, call, receive(t, ran))
 }
 
-// answer has the dead worker answer a request with a frame, and a claim if there
-// is one.
-func (w *deadWorker) answer(t testing.TB, m *nats.Msg, frame, claim string) {
-	t.Helper()
-	reply := &nats.Msg{Subject: m.Reply + "." + frame, Header: nats.Header{}}
-	if claim != "" {
-		reply.Header.Set("Mcp-Blob", claim)
-	}
-	require.NoError(t, w.PublishMsg(reply))
-	require.NoError(t, w.Flush())
-}
-
 func TestRequestsThatAreNotInTheStore(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -310,11 +303,11 @@ func TestRequestsThatAreNotInTheStore(t *testing.T) {
 			done := handle(t, c, sized(t, 100<<10))
 			claims := map[string]bool{}
 			for _, frame := range tt.frames {
-				m := receive(t, w.calls)
-				assert.Empty(t, m.Data)
+				m := w.nextCall(t)
+				body, _, _ := untrailed(t, m)
+				assert.Empty(t, body)
 				claims[m.Header.Get("Mcp-Blob")] = true
-				w.answer(t, m, frame, "")
-				w.advertise(t)
+				w.reply(t, m, frame, "", "")
 			}
 			assert.Equal(t, tt.code, receive(t, done).Code)
 			assert.Len(t, claims, map[bool]int{true: 1, false: 2}[name == "after a busy"], "what is there is sent again")
@@ -333,10 +326,11 @@ func TestResultsThatAreNotInTheStore(t *testing.T) {
 	knows(t, c, 1)
 	openLargeBucket(t, w.Conn)
 	done := handle(t, c, request(t, 1, "echo"))
-	w.answer(t, receive(t, w.calls), "r-1-1", "nothing SHA-256=none")
+	w.reply(t, receive(t, w.calls), "r-1-1", "", "nothing SHA-256=none")
 	again := receive(t, w.calls)
-	assert.Contains(t, again.Reply, ".S-", "it may have run before")
-	w.answer(t, again, "o-1-1", "")
+	_, _, terms := untrailed(t, again)
+	assert.True(t, strings.HasPrefix(terms, "S-"), "it may have run before")
+	w.reply(t, again, "o-1-1", "", "")
 	assert.Equal(t, mcp.CodeOutcomeUnknown, receive(t, done).Code)
 	assert.Zero(t, c.Kept())
 }
@@ -374,7 +368,8 @@ func TestLargeResultIsTheSameAgain(t *testing.T) {
 	raw.send(t, "7", toolCall(1, "echo"), time.Minute, time.Minute)
 	last := func() *nats.Msg {
 		for {
-			if m := receive(t, raw.replies); strings.Contains(m.Subject, ".r-") {
+			m := receive(t, raw.replies)
+			if _, _, frame := untrailed(t, m); strings.HasPrefix(frame, "r-") {
 				return m
 			}
 		}
@@ -384,7 +379,8 @@ func TestLargeResultIsTheSameAgain(t *testing.T) {
 	again := last()
 	assert.Equal(t, first.Subject, again.Subject)
 	assert.Equal(t, first.Header, again.Header)
-	assert.Empty(t, again.Data)
+	assert.Equal(t, string(first.Data), string(again.Data), "a trailer alone")
+	assert.True(t, strings.HasPrefix(string(again.Data), "\n7 r-"), "%s", again.Data)
 	name, digest, _ := strings.Cut(again.Header.Get("Mcp-Blob"), " ")
 	js, err := jetstream.New(raw.Conn)
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ func TestNothingIsKept(t *testing.T) {
 	knows(t, c, 1)
 	require.Zero(t, c.Handle(t.Context(), request(t, 0, "quick"), noNotifications(t)).Code)
 	goroutines := runtime.NumGoroutine()
-	workerSubs, ingressSubs := workerConn.NumSubscriptions(), ingressConn.NumSubscriptions()
+	workerSubs, ingressSubs, inboxes := workerConn.NumSubscriptions(), ingressConn.NumSubscriptions(), c.Inboxes()
 
 	tools := []string{"quick", "chatty", "faulty", "endless", "quick"}
 	codes := map[int]int{}
@@ -77,7 +77,7 @@ func TestNothingIsKept(t *testing.T) {
 	assert.Equal(t, 1, c.Pools())
 	require.Eventually(t, func() bool { return w.Kept() == 0 }, bustest.Patience, time.Millisecond)
 	assert.Equal(t, workerSubs, workerConn.NumSubscriptions())
-	assert.Equal(t, ingressSubs, ingressConn.NumSubscriptions())
+	assert.Equal(t, ingressSubs, ingressConn.NumSubscriptions()-c.Inboxes()+inboxes)
 	// Eventually asks in a goroutine of its own.
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+1 }, bustest.Patience, time.Millisecond)
 }

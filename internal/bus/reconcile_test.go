@@ -20,11 +20,12 @@ import (
 // ping asks the worker for an attempt that was sent just now.
 func (r *rawIngress) ping(t testing.TB, attempt string) {
 	t.Helper()
-	message := fmt.Sprintf("ping RAW.0. %s-%d", attempt, time.Now().UnixMilli())
-	require.NoError(t, r.PublishRequest(r.worker+".ctl", rawPrefix+"0.W", []byte(message)))
+	message := fmt.Sprintf("ping %s-%d", attempt, time.Now().UnixMilli())
+	require.NoError(t, r.PublishRequest(r.worker+".ctl", rawPrefix+"p.W", []byte(message)))
 	require.NoError(t, r.Flush())
 	m := receive(t, r.replies)
-	assert.True(t, strings.HasPrefix(m.Subject, rawPrefix+"0.W.p-1-"), m.Subject)
+	assert.Equal(t, rawPrefix+"p.W", m.Subject)
+	assert.True(t, strings.HasPrefix(string(m.Data), "\n0 p-1-"), "%s", m.Data)
 }
 
 func TestWorkerTellsOfAttempts(t *testing.T) {
@@ -68,8 +69,7 @@ func TestRequestsThatMayHaveRun(t *testing.T) {
 	w, _ := startWorkerWith(t, bustest.Connect(t, s), bus.ConsumerConfig{Address: address, Repeatable: repeatable}, result)
 	raw := newRawIngress(t, s, w)
 	for attempt, want := range map[string]string{"echo": "r-1-64", "pay": "o-1-64"} {
-		reply := fmt.Sprintf("%s%s.S-%d-%d", rawPrefix, attempt, 1<<42, 1<<42)
-		require.NoError(t, raw.PublishRequest(raw.worker+".call."+attempt, reply, []byte(toolCall(1, attempt))))
+		raw.sendOn(t, raw.worker+".call."+attempt, toolCall(1, attempt), attempt, fmt.Sprintf("S-%d-%d", 1<<42, 1<<42))
 		_, frame, _ := raw.next(t)
 		assert.Equal(t, want, frame, attempt)
 	}
@@ -118,11 +118,46 @@ func (w *deadWorker) advertise(t *testing.T) {
 	require.NoError(t, w.Flush())
 }
 
+// reply sends a frame to the inbox of the request in m or, if it is not the last, to
+// where such replies go; with a body, or a claim to one.
+func (w *deadWorker) reply(t testing.TB, m *nats.Msg, frame, body, claim string) {
+	t.Helper()
+	_, attempt, _ := untrailed(t, m)
+	reply := &nats.Msg{Subject: m.Reply, Data: []byte(trailed(body, attempt, frame)), Header: nats.Header{}}
+	if claim != "" || strings.Contains("nuf", frame[:1]) {
+		reply.Subject = strings.Join(strings.Split(m.Reply, ".")[:6], ".") + ".a." + attempt
+	}
+	if claim != "" {
+		reply.Header.Set("Mcp-Blob", claim)
+	}
+	require.NoError(t, w.PublishMsg(reply))
+	require.NoError(t, w.Flush())
+}
+
+// nextCall returns the next request. Until then it sends adverts now and then, as
+// workers do: one of them may be overtaken by what an earlier request was told.
+func (w *deadWorker) nextCall(t *testing.T) *nats.Msg {
+	t.Helper()
+	late := time.After(bustest.Patience)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case m := <-w.calls:
+			return m
+		case <-tick.C:
+			w.advertise(t)
+		case <-late:
+			require.Fail(t, "no request came in time")
+		}
+	}
+}
+
 // waitForPing returns the first ping that asks for an attempt.
 func (w *deadWorker) waitForPing(t *testing.T) *nats.Msg {
 	t.Helper()
 	for {
-		if m := receive(t, w.pings); len(strings.Fields(string(m.Data))) > 2 {
+		if m := receive(t, w.pings); len(strings.Fields(string(m.Data))) > 1 {
 			return m
 		}
 	}
@@ -137,7 +172,7 @@ func TestRequestThatGotLost(t *testing.T) {
 	startWorker(t, s, 1, ran.handle)
 	knows(t, c, 2)
 	dead.waitForPing(t)
-	require.NoError(t, dead.Publish(m.Reply[:strings.LastIndexByte(m.Reply, '.')]+"._.u-1-0", nil))
+	dead.reply(t, m, "u-1-0", "", "")
 	assert.Zero(t, receive(t, response).Code)
 	ran.requireOnce(t, 1)
 }
@@ -148,7 +183,7 @@ func TestResultThatGotLost(t *testing.T) {
 	response := handle(t, c, request(t, 1, "pay"))
 	m := receive(t, dead.calls)
 	dead.waitForPing(t)
-	require.NoError(t, dead.Publish(m.Reply+".r-1-1000", []byte(`{}`)))
+	dead.reply(t, m, "r-1-1000", `{}`, "")
 	assert.Equal(t, &mcp.Response{Body: []byte(`{}`)}, receive(t, response))
 }
 
@@ -166,7 +201,7 @@ func TestResultThatIsForgotten(t *testing.T) {
 			startWorkerWith(t, bustest.Connect(t, s), bus.ConsumerConfig{Address: address, Slots: 2000, Repeatable: repeatable}, ran.handle)
 			knows(t, c, 2)
 			dead.waitForPing(t)
-			require.NoError(t, dead.Publish(m.Reply[:strings.LastIndexByte(m.Reply, '.')]+"._.f-1-0", nil))
+			dead.reply(t, m, "f-1-0", "", "")
 			assert.Equal(t, want, receive(t, response).Code)
 			if want == 0 {
 				ran.requireOnce(t, 1)
@@ -215,7 +250,7 @@ func TestSecondRunDoesNotRepeatProgress(t *testing.T) {
 		response <- c.Handle(t.Context(), req, func(n []byte) { notified <- string(n) })
 	}()
 	m := receive(t, dead.calls)
-	require.NoError(t, dead.Publish(m.Reply+".n-1-0", []byte("first run")))
+	dead.reply(t, m, "n-1-0", "first run", "")
 	assert.Equal(t, "first run", receive(t, notified))
 	startWorkerWith(t, bustest.Connect(t, s), bus.ConsumerConfig{Address: address, Repeatable: repeatable},
 		func(ctx context.Context, req *mcp.Request, notify mcp.NotifyFunc) *mcp.Response {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpyard/mcpyard/internal/bus"
@@ -220,9 +221,27 @@ func newRawIngress(t testing.TB, s *embedded.Server, w *bus.Consumer) *rawIngres
 func (r *rawIngress) send(t testing.TB, attempt, body string, start, end time.Duration) {
 	t.Helper()
 	now := time.Now()
-	reply := fmt.Sprintf("%s%s.s-%d-%d", rawPrefix, attempt, now.Add(start).UnixMilli(), now.Add(end).UnixMilli())
-	require.NoError(t, r.PublishRequest(r.worker+".call."+token(body), reply, []byte(body)))
+	r.sendOn(t, r.worker+".call."+token(body), body, attempt, fmt.Sprintf("s-%d-%d", now.Add(start).UnixMilli(), now.Add(end).UnixMilli()))
 	require.NoError(t, r.Flush())
+}
+
+// sendOn sends body as the attempt with these terms.
+func (r *rawIngress) sendOn(t testing.TB, subject, body, attempt, terms string) {
+	t.Helper()
+	require.NoError(t, r.PublishRequest(subject, rawPrefix+"i.1", []byte(trailed(body, attempt, terms))))
+}
+
+// trailed is a message with a trailer.
+func trailed(body, attempt, token string) string { return body + "\n" + attempt + " " + token }
+
+// untrailed splits a message with a trailer.
+func untrailed(t testing.TB, m *nats.Msg) (body, attempt, token string) {
+	t.Helper()
+	body, trailer, ok := strings.Cut(string(m.Data), "\n")
+	require.True(t, ok, "%s %s", m.Subject, m.Data)
+	attempt, token, ok = strings.Cut(trailer, " ")
+	require.True(t, ok, "%s %s", m.Subject, m.Data)
+	return body, attempt, token
 }
 
 // control sends a message to the worker's control subject.
@@ -246,9 +265,13 @@ func (r *rawIngress) waitUntilGone(t testing.TB) {
 func (r *rawIngress) next(t testing.TB) (attempt, frame, body string) {
 	t.Helper()
 	m := receive(t, r.replies)
-	tokens := strings.Split(strings.TrimPrefix(m.Subject, rawPrefix), ".")
-	require.Len(t, tokens, 3, m.Subject)
-	return tokens[0], tokens[2], string(m.Data)
+	body, attempt, frame = untrailed(t, m)
+	want := "a." + attempt
+	if strings.Contains("rbdxom", frame[:1]) {
+		want = "i.1" // the last reply
+	}
+	assert.Equal(t, rawPrefix+want, m.Subject, frame)
+	return attempt, frame, body
 }
 
 // token is the last token of the subject for body.

@@ -48,22 +48,17 @@ func (c *Consumer) admit(m *nats.Msg) *call {
 	if m.Reply == "" || len(m.Reply) > maxReply {
 		return nil
 	}
-	key, t, direct := parseReplySubject(c.cfg.Realm, m.Reply)
+	call := &call{consumer: c, msg: m, body: m.Data, started: time.Now()}
 	switch {
-	case direct:
-	case isReplySubject(c.cfg.Realm, m.Reply):
+	case !isReplySubject(c.cfg.Realm, m.Reply):
+		call.terms = doorTerms(m)
+	case !call.readTerms():
 		return nil
-	default:
-		t = doorTerms(m)
-	}
-	call := &call{consumer: c, msg: m, terms: t, key: key, direct: direct, started: time.Now()}
-	if direct {
-		call.claim = m.Header.Get(headerBlob)
 	}
 	switch {
-	case call.started.After(t.startBy):
+	case call.started.After(call.startBy):
 		call.refuse(frameRefused)
-	case t.again && !call.large() && !c.repeatable(call):
+	case call.again && !call.large() && !c.repeatable(call):
 		call.refuse(frameOnce)
 	case !c.occupy():
 		c.want()
@@ -168,8 +163,10 @@ type call struct {
 	terms
 	consumer *Consumer
 	msg      *nats.Msg
-	key      string // names the attempt; empty at the queue door
-	direct   bool   // the reply subject takes frames; otherwise it takes one reply
+	body     []byte
+	direct   bool       // the ingress takes frames; otherwise it takes one reply
+	key      attemptKey // empty at the queue door
+	prefix   string     // of the ingress's reply subjects
 	started  time.Time
 	cancel   context.CancelFunc
 	claim    string         // to the request, if that is in the store
@@ -186,11 +183,27 @@ type call struct {
 	over   bool       // the last reply has been sent, or nobody waits for it
 }
 
+// readTerms takes what an ingress has put behind the request.
+func (c *call) readTerms() (ok bool) {
+	var attempt uint64
+	var ingress, token string
+	if ingress, c.prefix, ok = parseReplySubject(c.consumer.cfg.Realm, c.msg.Reply); !ok {
+		return false
+	}
+	if c.body, attempt, token, ok = cutTrailer(c.msg.Data); !ok || attempt == 0 {
+		return false
+	}
+	c.direct, c.key = true, attemptKey{ingress: ingress, attempt: attempt}
+	c.claim = c.msg.Header.Get(headerBlob)
+	c.terms, ok = parseTerms(token)
+	return ok
+}
+
 // parse reads the request, if it has not been read, and returns what is wrong
 // with it.
 func (c *call) parse() *jsonrpc.Error {
 	if c.req == nil {
-		c.req, c.invalid = mcp.ParseRequest(c.msg.Data)
+		c.req, c.invalid = mcp.ParseRequest(c.body)
 	}
 	return c.invalid
 }
@@ -246,24 +259,33 @@ func (c *call) sendReply(kind frameKind, body []byte, claim string, code int) (s
 	}
 	last := kind != frameAccept && kind != frameNotification
 	c.over = last
-	subject := c.msg.Reply
-	switch {
-	case c.direct:
-		f := frame{kind: kind, number: c.number + 1, free: c.consumer.free(), code: code}
-		subject = string(f.append(append(make([]byte, 0, len(subject)+24), subject+"."...)))
-	case !last:
+	if !c.direct && !last {
 		return sentReply{} // a plain request takes one reply
 	}
-	if c.direct && len(body) > bulkFrom {
-		subject = bulkReply(c.consumer.cfg.Realm, subject)
+	sent = sentReply{subject: c.msg.Reply, body: body, claim: claim}
+	if c.direct {
+		sent.subject = c.replyTo(last && claim == "", len(body))
+		sent.attempt = c.key.attempt
+		sent.frame = frame{kind: kind, number: c.number + 1, free: c.consumer.free(), code: code}
 	}
-	sent = sentReply{subject: subject, body: body, claim: claim}
 	if err := c.consumer.publish(sent); err != nil {
 		c.consumer.unsent(kind, err) // the next reply takes its number
 	} else {
 		c.number++
 	}
 	return sent
+}
+
+// replyTo is the subject for a reply of that size to an ingress. That of the
+// request is for the last one, if it is small and has its body with it.
+func (c *call) replyTo(last bool, size int) string {
+	switch {
+	case size > bulkFrom:
+		return attemptSubject(bulkPrefix(c.consumer.cfg.Realm, c.prefix), c.key.attempt)
+	case last:
+		return c.msg.Reply
+	}
+	return attemptSubject(c.prefix, c.key.attempt)
 }
 
 func (c *Consumer) unsent(kind frameKind, err error) {

@@ -13,12 +13,12 @@ import (
 
 // large tells whether getting at the request takes so long that its ingress may ask
 // for it meanwhile: the call is in the table before that.
-func (c *call) large() bool { return c.claim != "" || len(c.msg.Data) > bulkFrom }
+func (c *call) large() bool { return c.claim != "" || len(c.body) > bulkFrom }
 
 // body is the call's request as it was received.
 func (c *Consumer) body(ctx context.Context, call *call) ([]byte, error) {
 	if call.claim == "" {
-		return call.msg.Data, nil
+		return call.body, nil
 	}
 	return c.store.get(ctx, call.claim)
 }
@@ -82,10 +82,15 @@ func (c *Consumer) publish(r sentReply) error {
 	if len(r.body) > bulkFrom {
 		conn = c.bulk
 	}
-	if r.claim == "" {
+	if r.attempt == 0 {
 		return conn.Publish(r.subject, r.body)
 	}
-	return conn.PublishMsg(&nats.Msg{Subject: r.subject, Header: nats.Header{headerBlob: []string{r.claim}}})
+	message := newMessage(r.body, r.attempt, r.frame)
+	defer recycle(message)
+	if r.claim == "" {
+		return conn.Publish(r.subject, *message)
+	}
+	return conn.PublishMsg(&nats.Msg{Subject: r.subject, Header: nats.Header{headerBlob: []string{r.claim}}, Data: *message})
 }
 
 // request is the call's request, nil if it has not been read yet. Any goroutine may

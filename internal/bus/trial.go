@@ -77,25 +77,29 @@ func (t *trial) publish(a *attempt) error {
 	now := time.Now()
 	offset := a.member.clockOffset()
 	subject := Address{Realm: t.client.cfg.Realm, Pool: t.pool.name}.calls(a.member.id) + subjectToken(t.req)
-	reply := replySubject(a.link.prefix, a.id, terms{
+	body := t.req.Raw
+	if t.claim != "" {
+		body = nil
+	}
+	message := newMessage(body, a.id, terms{
 		profile:  t.req.Profile,
 		again:    t.lost > 0,
 		mirrored: t.req.Mirrored,
 		startBy:  earlier(now.Add(startWithin), t.until).Add(offset),
 		deadline: t.until.Add(offset + deadlineSlack),
 	})
+	defer recycle(message)
 	h := header(t.req)
-	switch {
-	case t.claim != "":
+	if t.claim != "" {
 		if h == nil {
 			h = nats.Header{}
 		}
 		h[headerBlob] = []string{t.claim}
-		return a.link.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: h})
-	case h != nil:
-		return a.link.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: h, Data: t.req.Raw})
 	}
-	return a.link.conn.PublishRequest(subject, reply, t.req.Raw)
+	if h == nil {
+		return a.link.conn.PublishRequest(subject, a.replyTo(), *message)
+	}
+	return a.link.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: a.replyTo(), Header: h, Data: *message})
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -137,6 +141,8 @@ func (t *trial) await(ctx context.Context, a *attempt) *mcp.Response {
 	var gap <-chan time.Time
 	for {
 		select {
+		case m := <-a.last():
+			t.client.receive(a, m)
 		case <-a.wake:
 		case <-gap:
 			a.skipGap()
@@ -236,7 +242,7 @@ func (t *trial) pass(notification []byte) {
 func (t *trial) abandon(a *attempt) *mcp.Response {
 	c := t.client
 	subject := Address{Realm: c.cfg.Realm, Pool: t.pool.name}.control(a.member.id)
-	if err := c.conn.Publish(subject, []byte(wordCancel+" "+a.link.keys+a.key())); err != nil {
+	if err := c.conn.Publish(subject, append([]byte(wordCancel), c.keyed(a)...)); err != nil {
 		c.log.Debug("cancel not sent", slog.Any("error", err)) // its deadline ends the work
 	}
 	t.pool.release(a.member)

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -37,10 +36,6 @@ const (
 	// maxPing bounds the bytes of a ping.
 	maxPing = 32 << 10
 )
-
-// pingAttempt stands for an attempt in the reply subjects of pings, before the
-// worker's id. Attempts are counted from 1.
-const pingAttempt = "0."
 
 // signs are the signs of life that an ingress has of a worker.
 type signs struct {
@@ -185,24 +180,19 @@ func (p *pool) examine(m *member, now time.Time, lasting time.Duration, n int) (
 // ping asks m whether it is there, and for the attempts that are due.
 func (c *Client) ping(m *member, attempts []*attempt, now time.Time) {
 	offset := m.clockOffset()
-	for _, l := range []*link{&c.small, &c.bulk} { // the keys in one message begin alike
-		opening := []byte(wordPing + " " + l.keys)
-		message := opening
-		for _, a := range attempts {
-			if a.link != l || !a.asked.due(now) {
-				continue
-			}
-			message = append(append(message, ' '), a.key()...)
-			message = strconv.AppendInt(append(message, '-'), a.sent.Add(offset).UnixMilli(), 10)
-			if len(message) > maxPing {
-				c.control(attempts[0].pool, m, message)
-				message = opening
-			}
+	message := []byte(wordPing)
+	for _, a := range attempts {
+		if !a.asked.due(now) {
+			continue
 		}
-		if l == &c.small || len(message) > len(opening) {
-			c.control(attempts[0].pool, m, message)
+		message = strconv.AppendUint(append(message, ' '), a.id, attemptBase)
+		message = strconv.AppendInt(append(message, '-'), a.sent.Add(offset).UnixMilli(), 10)
+		if len(message) > maxPing {
+			c.control(a.pool, m, message)
+			message = []byte(wordPing)
 		}
 	}
+	c.control(attempts[0].pool, m, message)
 }
 
 // lose gives m up. Should it come back, it learns that nobody waits for what it
@@ -212,7 +202,7 @@ func (c *Client) lose(m *member, attempts []*attempt, why string) {
 	message := []byte(wordCancel)
 	for _, a := range attempts {
 		a.push(reply{frame: frame{kind: frameLost}})
-		message = append(append(append(message, ' '), a.link.keys...), a.key()...)
+		message = append(message, c.keyed(a)...)
 		if len(message) > maxPing {
 			c.control(a.pool, m, message)
 			message = []byte(wordCancel)
@@ -221,37 +211,38 @@ func (c *Client) lose(m *member, attempts []*attempt, why string) {
 	c.control(attempts[0].pool, m, message)
 }
 
+// keyed is what names a among the words of a control message, with a space before
+// it.
+func (c *Client) keyed(a *attempt) string {
+	return " " + attemptKey{ingress: c.id, attempt: a.id}.String()
+}
+
 // control sends a message to m's control subject.
 func (c *Client) control(p *pool, m *member, message []byte) {
 	subject := Address{Realm: c.cfg.Realm, Pool: p.name}.control(m.id)
-	if err := c.conn.PublishRequest(subject, c.small.prefix+pingAttempt+m.id, message); err != nil {
+	if err := c.conn.PublishRequest(subject, c.small.prefix+pongsToken+m.id, message); err != nil {
 		c.log.Debug("control message not sent", slog.Any("error", err)) // a ping comes again, and a deadline ends all work
 	}
 }
 
 // onPong takes the answer to a ping, or the server's word that nobody has taken
-// it. rest is the worker's id and what it added.
-func (c *Client) onPong(rest string, m *nats.Msg) {
-	worker, _, answered := strings.Cut(rest, ".")
+// it.
+func (c *Client) onPong(m *nats.Msg) {
 	c.mu.Lock()
-	a := c.pinged[worker]
+	a := c.pinged[m.Subject[len(c.small.prefix+pongsToken):]]
 	c.mu.Unlock()
 	if a == nil {
 		return
 	}
 	a.pool.mu.Lock()
 	defer a.pool.mu.Unlock()
-	switch {
-	case answered:
-		a.member.signs.seen(time.Now())
-	case saysNoResponders(m):
+	if saysNoResponders(m) {
 		a.member.signs.missed(time.Now())
+	} else {
+		a.member.signs.seen(time.Now())
 	}
 }
 
 // saysNoResponders tells whether m is the NATS server's word that no subscription
 // took a message.
 func saysNoResponders(m *nats.Msg) bool { return len(m.Data) == 0 && m.Header.Get("Status") == "503" }
-
-// key is the key of the attempt, without what those of its link begin with.
-func (a *attempt) key() string { return strconv.FormatUint(a.id, 36) }

@@ -169,8 +169,8 @@ func TestClock(t *testing.T) {
 			"PUB s 70\r\n{\"slots\":4,\"timeMs\":1790000005000}\r\n",
 		},
 		"mcp.v1.main.default.w.W.call.T": {
-			"MSG s 1 mcp.v1.main.r.I.c.A.h-1790000000000-1790000060000 9\r\n.h-1790000000000-1790000060000\r\n",
-			"MSG s 1 mcp.v1.main.r.I.c.A.h-1789999995000-1790000055000 9\r\n.h-1790000000000-1790000060000\r\n",
+			"MSG s 1 mcp.v1.main.r.I.0.i.1 9\r\n{ h-1790000000000-1790000060000\r\n}\n1z h-1790000000000-1790000060000\r\n",
+			"MSG s 1 mcp.v1.main.r.I.0.i.1 9\r\n{ h-1790000000000-1790000060000\r\n}\n1z h-1789999995000-1790000055000\r\n",
 		},
 		"mcp.v1.main.r.I.c.A": {"PUB s 9\r\n\"timeMs\":1790000000000\r\n", "PUB s 9\r\n\"timeMs\":1790000000000\r\n"},
 	} {

@@ -48,7 +48,7 @@ func skew(ctx context.Context, r *run) error {
 // times by which it is to start a request and to end it.
 var (
 	advertTime = regexp.MustCompile(`"timeMs":(\d{13})`)
-	terms      = regexp.MustCompile(`\.[shc]-(\d{13})-(\d{13})\b`)
+	terms      = regexp.MustCompile(`(?i) [shc]-(\d{13})-(\d{13})\r\n$`)
 )
 
 // clock makes the clock of a worker look as if it was ahead: only what the others
@@ -59,8 +59,7 @@ func clock(ahead time.Duration) proxy.Alteration {
 		case strings.Contains(subject, ".adv."):
 			return shift(message, advertTime, ahead)
 		case strings.Contains(subject, ".call."):
-			line, body, _ := bytes.Cut(message, []byte("\n"))
-			return append(append(shift(line, terms, -ahead), '\n'), body...)
+			return shift(message, terms, -ahead)
 		}
 		return message
 	}

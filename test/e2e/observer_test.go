@@ -33,7 +33,8 @@ func (o *observer) next(t testing.TB) (worker, body string) {
 	t.Helper()
 	select {
 	case m := <-o.requests:
-		return strings.Split(m.Subject, ".")[5], string(m.Data)
+		message := string(m.Data)
+		return strings.Split(m.Subject, ".")[5], message[:strings.LastIndexByte(message, '\n')] // without the trailer
 	case <-time.After(patience):
 		require.FailNow(t, "no request on the bus")
 		return "", ""
