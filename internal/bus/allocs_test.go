@@ -14,5 +14,5 @@ import (
 func TestAllocs(t *testing.T) {
 	call := hop(t)
 	require.True(t, call())
-	assert.LessOrEqual(t, testing.AllocsPerRun(2000, func() { call() }), 53.0)
+	assert.LessOrEqual(t, testing.AllocsPerRun(2000, func() { call() }), 39.0)
 }

@@ -40,6 +40,7 @@ type attempt struct {
 	mu      sync.Mutex // guards what follows
 	next    int        // number of the next reply in order
 	ready   []reply    // in order, not yet taken
+	one     [1]reply   // room for the first of them: most attempts have no other
 	early   []reply    // arrived before one that is missing
 	dropped int        // notifications there was no room for
 	ran     bool       // it was started: a reply has told
@@ -100,6 +101,9 @@ func (a *attempt) accept(r reply) {
 	if r.kind == frameNotification && len(a.ready) >= maxBacklog {
 		a.dropped++
 		return
+	}
+	if a.ready == nil {
+		a.ready = a.one[:0]
 	}
 	a.ready = append(a.ready, r)
 }

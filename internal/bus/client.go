@@ -232,7 +232,7 @@ func (c *Client) Handle(ctx context.Context, req *mcp.Request, notify mcp.Notify
 	p := c.enter(req.Pool)
 	defer c.leave(p)
 	until := c.deadline(ctx)
-	t := &trial{client: c, pool: p, req: req, notify: notify, until: until}
+	t := &trial{client: c, pool: p, req: req, notify: notify, until: until, token: subjectToken(req)}
 	t.waiter = waiter{principal: req.Principal, bytes: len(req.Raw)}
 	defer t.discard()
 	for again := false; ctx.Err() == nil && time.Now().Before(until); again = true {
@@ -296,6 +296,7 @@ func (c *Client) poolOf(name string) *pool {
 			name:        name,
 			realm:       c.cfg.Realm,
 			conn:        c.conn,
+			roster:      roster{address: Address{Realm: c.cfg.Realm, Pool: name}},
 			workerSince: time.Now(),
 			queue:       fairQueue{maxRequests: c.cfg.MaxQueue, maxBytes: c.cfg.MaxQueueBytes},
 		}

@@ -76,7 +76,7 @@ func (c *Consumer) reconcile(key attemptKey, prefix string, sent, now time.Time)
 
 // tellOf sends a frame that is not one of a running call's.
 func (c *Consumer) tellOf(subject string, attempt uint64, kind frameKind) {
-	message := appendTrailer(nil, attempt, frame{kind: kind, number: 1, free: c.free()})
+	message := frame{kind: kind, number: 1, free: c.free()}.append(openTrailer(nil, attempt))
 	if err := c.conn.Publish(subject, message); err != nil {
 		c.log.Debug("answer to an ingress not sent", slog.Any("error", err)) // it asks again
 	}

@@ -20,15 +20,11 @@ import (
 // maxTrailer bounds the bytes of a trailer.
 const maxTrailer = 128
 
-// A trailed is what a token is made of.
-type trailed interface{ append(dst []byte) []byte }
-
-// appendTrailer appends the line that names the attempt and ends in a token.
-func appendTrailer(dst []byte, attempt uint64, t trailed) []byte {
+// openTrailer appends what comes before the terms or the frame.
+func openTrailer(dst []byte, attempt uint64) []byte {
 	dst = append(dst, '\n')
 	dst = strconv.AppendUint(dst, attempt, attemptBase)
-	dst = append(dst, ' ')
-	return t.append(dst)
+	return append(dst, ' ')
 }
 
 // messages has buffers for what is published, which NATS copies.
@@ -37,11 +33,12 @@ var messages = sync.Pool{New: func() any { return new([]byte) }}
 // keptMessage is the size of the largest buffer that is kept.
 const keptMessage = 1 << 20
 
-// newMessage makes a message of a body and a trailer. recycle must follow.
-func newMessage(body []byte, attempt uint64, t trailed) *[]byte {
+// newMessage returns a message of a body and a trailer, for the terms or the frame
+// to be appended to. recycle must follow.
+func newMessage(body []byte, attempt uint64) *[]byte {
 	m := messages.Get().(*[]byte)
 	*m = append(slices.Grow((*m)[:0], len(body)+maxTrailer), body...)
-	*m = appendTrailer(*m, attempt, t)
+	*m = openTrailer(*m, attempt)
 	return m
 }
 
@@ -55,15 +52,18 @@ func recycle(m *[]byte) {
 const attemptBase = 36
 
 // cutTrailer splits a message into its body and what is in its trailer.
-func cutTrailer(message []byte) (body []byte, attempt uint64, token string, ok bool) {
+func cutTrailer(message []byte) (body []byte, attempt uint64, token []byte, ok bool) {
 	end := bytes.LastIndexByte(message, '\n')
 	if end < 0 || len(message)-end > maxTrailer {
-		return nil, 0, "", false
+		return nil, 0, nil, false
 	}
-	number, token, _ := strings.Cut(string(message[end+1:]), " ")
-	attempt, err := strconv.ParseUint(number, attemptBase, 64)
+	number, token, _ := bytes.Cut(message[end+1:], space)
+	attempt, err := strconv.ParseUint(string(number), attemptBase, 64)
 	return message[:end:end], attempt, token, err == nil
 }
+
+// What is between the parts of a trailer and of its token.
+var space, dash = []byte(" "), []byte("-")
 
 // terms say how a request is to be run. Times are on the clock of the worker
 // that it is sent to, as the worker's adverts show it.
@@ -100,11 +100,11 @@ func (t terms) append(dst []byte) []byte {
 	return strconv.AppendInt(dst, t.deadline.UnixMilli(), 10)
 }
 
-func parseTerms(token string) (t terms, ok bool) {
-	letter, times, _ := strings.Cut(token, "-")
-	start, end, _ := strings.Cut(times, "-")
-	startMs, err1 := strconv.ParseInt(start, 10, 64)
-	endMs, err2 := strconv.ParseInt(end, 10, 64)
+func parseTerms(token []byte) (t terms, ok bool) {
+	letter, times, _ := bytes.Cut(token, dash)
+	start, end, _ := bytes.Cut(times, dash)
+	startMs, err1 := strconv.ParseInt(string(start), 10, 64)
+	endMs, err2 := strconv.ParseInt(string(end), 10, 64)
 	if len(letter) != 1 {
 		return terms{}, false
 	}
@@ -197,19 +197,19 @@ func (f frame) append(dst []byte) []byte {
 	return dst
 }
 
-func parseFrame(token string) (f frame, ok bool) {
-	kind, rest, _ := strings.Cut(token, "-")
-	number, rest, _ := strings.Cut(rest, "-")
-	free, code, hasCode := strings.Cut(rest, "-")
+func parseFrame(token []byte) (f frame, ok bool) {
+	kind, rest, _ := bytes.Cut(token, dash)
+	number, rest, _ := bytes.Cut(rest, dash)
+	free, code, hasCode := bytes.Cut(rest, dash)
 	if len(kind) != 1 {
 		return frame{}, false
 	}
 	f.kind = frameKind(kind[0])
 	var err1, err2, err3 error
-	f.number, err1 = strconv.Atoi(number)
-	f.free, err2 = strconv.Atoi(free)
+	f.number, err1 = strconv.Atoi(string(number))
+	f.free, err2 = strconv.Atoi(string(free))
 	if hasCode {
-		f.code, err3 = strconv.Atoi(code)
+		f.code, err3 = strconv.Atoi(string(code))
 	}
 	valid := err1 == nil && err2 == nil && err3 == nil && f.number > 0 && f.free >= 0
 	switch f.kind {

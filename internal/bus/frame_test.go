@@ -20,13 +20,13 @@ func TestTermsOnTheWire(t *testing.T) {
 		"c-1790000000000-1790000060000": {profile: mcp.Contract, startBy: time.UnixMilli(1790000000000), deadline: time.UnixMilli(1790000060000)},
 		"s-0-9223372036854775807":       {startBy: time.UnixMilli(0), deadline: time.UnixMilli(math.MaxInt64)},
 	} {
-		got, ok := parseTerms(token)
+		got, ok := parseTerms([]byte(token))
 		require.True(t, ok, token)
 		assert.Equal(t, want, got)
 		assert.Equal(t, token, string(want.append(nil)))
 	}
 	for _, token := range []string{"", "s", "s-", "s-1", "s-1-", "s--2", "x-1-2", "ss-1-2", "s-1-2-3", "s-a-2", "s-1-9223372036854775808"} {
-		_, ok := parseTerms(token)
+		_, ok := parseTerms([]byte(token))
 		assert.False(t, ok, token)
 	}
 }
@@ -41,13 +41,13 @@ func TestFramesOnTheWire(t *testing.T) {
 		"d-1-4":        {kind: frameDrain, number: 1, free: 4},
 		"x-1-4":        {kind: frameRefused, number: 1, free: 4},
 	} {
-		got, ok := parseFrame(token)
+		got, ok := parseFrame([]byte(token))
 		require.True(t, ok, token)
 		assert.Equal(t, want, got)
 		assert.Equal(t, token, string(want.append(nil)))
 	}
 	for _, token := range []string{"", "r", "r-1", "r-0-1", "r--1-1", "r-1--1", "r-1-1-", "r-1-1-x", "rr-1-1", "-1-1", "\x00-1-1", "z-1-1", "r-1-1.r-1-1"} {
-		_, ok := parseFrame(token)
+		_, ok := parseFrame([]byte(token))
 		assert.False(t, ok, token)
 	}
 }
@@ -55,7 +55,7 @@ func TestFramesOnTheWire(t *testing.T) {
 // TestTrailers holds that both ends read the same out of a message.
 func TestTrailers(t *testing.T) {
 	sent := terms{profile: mcp.Contract, startBy: time.UnixMilli(5), deadline: time.UnixMilli(6)}
-	message := appendTrailer([]byte("{\n}\n"), 37, sent)
+	message := sent.append(openTrailer([]byte("{\n}\n"), 37))
 	assert.Equal(t, "{\n}\n\n11 c-5-6", string(message))
 	body, attempt, token, ok := cutTrailer(message)
 	require.True(t, ok)
@@ -66,16 +66,16 @@ func TestTrailers(t *testing.T) {
 	assert.Equal(t, sent, received)
 
 	result := frame{kind: frameResult, number: 2, free: 3}
-	attempt, r, ok := parseReply(appendTrailer(nil, 37, result))
+	attempt, r, ok := parseReply(result.append(openTrailer(nil, 37)))
 	require.True(t, ok)
 	assert.EqualValues(t, 37, attempt)
 	assert.Equal(t, result, r.frame)
 	assert.Empty(t, r.body)
 
 	longest := terms{again: true, startBy: time.UnixMilli(math.MinInt64), deadline: time.UnixMilli(math.MinInt64)}
-	assert.LessOrEqual(t, len(appendTrailer(nil, math.MaxUint64, longest)), maxTrailer)
+	assert.LessOrEqual(t, len(longest.append(openTrailer(nil, math.MaxUint64))), maxTrailer)
 	most := frame{kind: frameResult, number: math.MaxInt, free: math.MaxInt, code: math.MinInt}
-	assert.LessOrEqual(t, len(appendTrailer(nil, math.MaxUint64, most)), maxTrailer)
+	assert.LessOrEqual(t, len(most.append(openTrailer(nil, math.MaxUint64))), maxTrailer)
 }
 
 func TestTrailersThatCannotBeRead(t *testing.T) {
@@ -119,11 +119,11 @@ func FuzzTerms(f *testing.F) {
 		f.Add(token)
 	}
 	f.Fuzz(func(t *testing.T, token string) {
-		first, ok := parseTerms(token)
+		first, ok := parseTerms([]byte(token))
 		if !ok {
 			return
 		}
-		again, ok := parseTerms(string(first.append(nil)))
+		again, ok := parseTerms(first.append(nil))
 		assert.True(t, ok)
 		assert.Equal(t, first, again)
 	})
@@ -138,7 +138,7 @@ func FuzzReply(f *testing.F) {
 		if !ok {
 			return
 		}
-		same, again, ok := parseReply(appendTrailer(bytes.Clone(first.body), attempt, first.frame))
+		same, again, ok := parseReply(first.frame.append(openTrailer(bytes.Clone(first.body), attempt)))
 		assert.True(t, ok)
 		assert.Equal(t, attempt, same)
 		assert.Equal(t, first.frame, again.frame)

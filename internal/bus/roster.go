@@ -17,6 +17,7 @@ const crowd = 128
 // way of the roster only, which orders members by them.
 type member struct {
 	id       string
+	calls    string // where it takes requests, a prefix
 	slots    int
 	sent     int       // by this ingress and unanswered
 	others   int       // slots taken by other ingresses, as of the last report
@@ -69,6 +70,7 @@ func (m *member) forgottenAt() time.Time { return m.lastSeen.Add(m.tempo.forgott
 // No operation looks at all members, but for one that follows when some have been
 // silent for too long.
 type roster struct {
+	address Address
 	members map[string]*member
 	since   time.Time      // when the first of them came, after there was none
 	ranking ranking        // those that can be chosen
@@ -113,7 +115,7 @@ func (r *roster) update(id string, a advert, now time.Time) {
 }
 
 func (r *roster) add(id string, now time.Time) *member {
-	m := &member{id: id, place: notRanked, lot: rand.Uint32()}
+	m := &member{id: id, calls: r.address.calls(id), place: notRanked, lot: rand.Uint32()}
 	if len(r.members) == 0 {
 		r.members, r.serving = make(map[string]*member), make(map[string]int)
 		r.since, r.due = now, farFuture

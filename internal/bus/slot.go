@@ -74,6 +74,9 @@ func (c *Consumer) repeatable(call *call) bool {
 	return call.parse() == nil && c.cfg.Repeatable != nil && c.cfg.Repeatable(call.req)
 }
 
+// errLate is why the context of a call ends at its deadline.
+var errLate = mcp.DeadlineExceeded(true)
+
 func doorTerms(m *nats.Msg) terms {
 	t := terms{deadline: time.Now().Add(doorDeadline), startBy: time.Now().Add(doorDeadline)}
 	if m.Header.Get(headerProfile) == "contract" {
@@ -84,7 +87,7 @@ func doorTerms(m *nats.Msg) terms {
 
 // run has the handler answer the request, in the slot that it occupies.
 func (c *Consumer) run(work context.Context, call *call) {
-	ctx, cancel := context.WithDeadlineCause(work, call.deadline, mcp.DeadlineExceeded(true))
+	ctx, cancel := context.WithDeadlineCause(work, call.deadline, errLate)
 	defer cancel()
 	call.cancel = cancel
 	var fault *jsonrpc.Error
@@ -151,9 +154,9 @@ func checkCarried(subject string, req *mcp.Request) *jsonrpc.Error {
 	if req.IsNotification() {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: the bus carries requests, this has no id")
 	}
-	if token := subject[strings.LastIndexByte(subject, '.')+1:]; token != subjectToken(req) {
+	if token := subjectToken(req); token != subject[strings.LastIndexByte(subject, '.')+1:] {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
-			"Invalid request: the subject must end in %q, the tool that the body names", subjectToken(req))
+			"Invalid request: the subject must end in %q, the tool that the body names", token)
 	}
 	return nil
 }
@@ -186,7 +189,8 @@ type call struct {
 // readTerms takes what an ingress has put behind the request.
 func (c *call) readTerms() (ok bool) {
 	var attempt uint64
-	var ingress, token string
+	var ingress string
+	var token []byte
 	if ingress, c.prefix, ok = parseReplySubject(c.consumer.cfg.Realm, c.msg.Reply); !ok {
 		return false
 	}

@@ -85,8 +85,9 @@ func (c *Consumer) publish(r sentReply) error {
 	if r.attempt == 0 {
 		return conn.Publish(r.subject, r.body)
 	}
-	message := newMessage(r.body, r.attempt, r.frame)
+	message := newMessage(r.body, r.attempt)
 	defer recycle(message)
+	*message = r.frame.append(*message)
 	if r.claim == "" {
 		return conn.Publish(r.subject, *message)
 	}

@@ -30,6 +30,7 @@ type trial struct {
 	notify mcp.NotifyFunc
 	until  time.Time
 	waiter waiter
+	token  string // the last of the subject that req travels on
 
 	lost     int // attempts that may have run, and of which no result will come
 	offered  int // value of lost when a worker was last asked whether that does harm
@@ -76,19 +77,20 @@ func (t *trial) send(ctx context.Context, m *member) *mcp.Response {
 func (t *trial) publish(a *attempt) error {
 	now := time.Now()
 	offset := a.member.clockOffset()
-	subject := Address{Realm: t.client.cfg.Realm, Pool: t.pool.name}.calls(a.member.id) + subjectToken(t.req)
+	subject := a.member.calls + t.token
 	body := t.req.Raw
 	if t.claim != "" {
 		body = nil
 	}
-	message := newMessage(body, a.id, terms{
+	message := newMessage(body, a.id)
+	defer recycle(message)
+	*message = terms{
 		profile:  t.req.Profile,
 		again:    t.lost > 0,
 		mirrored: t.req.Mirrored,
 		startBy:  earlier(now.Add(startWithin), t.until).Add(offset),
 		deadline: t.until.Add(offset + deadlineSlack),
-	})
-	defer recycle(message)
+	}.append(*message)
 	h := header(t.req)
 	if t.claim != "" {
 		if h == nil {
