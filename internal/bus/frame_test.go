@@ -138,7 +138,7 @@ func FuzzReply(f *testing.F) {
 		if !ok {
 			return
 		}
-		same, again, ok := parseReply(first.frame.append(openTrailer(bytes.Clone(first.body), attempt)))
+		same, again, ok := parseReply(first.append(openTrailer(bytes.Clone(first.body), attempt)))
 		assert.True(t, ok)
 		assert.Equal(t, attempt, same)
 		assert.Equal(t, first.frame, again.frame)
