@@ -102,8 +102,8 @@ func (a *attempt) accept(r reply) {
 		a.dropped++
 		return
 	}
-	if a.ready == nil {
-		a.ready = a.one[:0]
+	if a.ready == nil && r.number == 1 {
+		a.ready = a.one[:0] // once: who took it may still read it when more comes
 	}
 	a.ready = append(a.ready, r)
 }

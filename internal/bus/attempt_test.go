@@ -84,6 +84,16 @@ func TestAttemptHoldsBackAndSkips(t *testing.T) {
 	assert.False(t, gap)
 }
 
+// What was taken stays as it is while more replies come.
+func TestAttemptKeepsNothingOfWhatWasTaken(t *testing.T) {
+	a := newAttempt(1, nil, nil, time.Time{})
+	a.push(notification(1))
+	ready, _ := a.take()
+	a.push(notification(2))
+	assert.Equal(t, 1, ready[0].number)
+	assert.Equal(t, []int{2}, numbers(a))
+}
+
 func TestAttemptWakes(t *testing.T) {
 	a := newAttempt(1, nil, nil, time.Time{})
 	assert.Empty(t, a.wake)
