@@ -28,7 +28,7 @@ type reply struct {
 // of the request.
 type attempt struct {
 	id     uint64
-	link   *link
+	link   link
 	inbox  *inbox // for the last reply; nil if that comes to the client, as all others do
 	pool   *pool
 	member *member
@@ -56,7 +56,7 @@ func (a *attempt) replyTo() string {
 	if a.inbox != nil {
 		return a.inbox.subject
 	}
-	return a.link.attempts(a.id)
+	return attemptSubject(a.link.prefix, a.id)
 }
 
 // last is where the last reply comes in, if there is an inbox for it.

@@ -68,19 +68,20 @@ func (c ClientConfig) withDefaults() ClientConfig {
 // may have started it was lost, another one decides whether it may run twice. It is
 // safe for concurrent use.
 type Client struct {
-	conn   *Conn
-	cfg    ClientConfig
-	log    *slog.Logger
-	id     string // of this incarnation
-	small  *link  // for most requests, pings and cancels
-	bulk   *link  // for large requests and replies
-	store  *store // for what is too large for both
-	subs   []*nats.Subscription
-	unhook func() // ends what OpenClient has asked of conn
-	lastID atomic.Uint64
-	under  sync.WaitGroup // requests in Handle, and watch
-	stop   chan struct{}  // closed by Close
-	clean  func()         // removes what is left in the store
+	conn    *Conn
+	cfg     ClientConfig
+	log     *slog.Logger
+	id      string  // of this incarnation
+	small   link    // for most requests, pings and cancels
+	bulk    link    // for large requests and replies
+	store   *store  // for what is too large for both
+	inboxes inboxes // on small
+	subs    []*nats.Subscription
+	unhook  func() // ends what OpenClient has asked of conn
+	lastID  atomic.Uint64
+	under   sync.WaitGroup // requests in Handle, and watch
+	stop    chan struct{}  // closed by Close
+	clean   func()         // removes what is left in the store
 
 	mu       sync.Mutex // guards what follows
 	pools    map[string]*pool
@@ -117,6 +118,7 @@ func OpenClient(conn *Conn, cfg ClientConfig, log *slog.Logger) (*Client, error)
 	if cfg.OnGap != nil {
 		c.unhook = conn.onReconnect(cfg.OnGap)
 	}
+	c.inboxes.link = c.small
 	c.clean = c.startCleaning()
 	if err := c.subscribe(); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -191,7 +193,7 @@ func (c *Client) Close() error {
 	if up, _ := c.conn.Up(); up && !c.conn.IsClosed() {
 		errs = append(errs, c.conn.FlushTimeout(lastWords))
 	}
-	c.small.close()
+	c.inboxes.close()
 	for _, sub := range c.subs {
 		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 			errs = append(errs, err)
@@ -284,7 +286,7 @@ func (c *Client) leave(p *pool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.unused(time.Now()) {
-		delete(c.pools, p.name)
+		delete(c.pools, p.address.Pool)
 	}
 }
 
@@ -292,11 +294,11 @@ func (c *Client) leave(p *pool) {
 func (c *Client) poolOf(name string) *pool {
 	p := c.pools[name]
 	if p == nil {
+		address := Address{Realm: c.cfg.Realm, Pool: name}
 		p = &pool{
-			name:        name,
-			realm:       c.cfg.Realm,
+			address:     address,
 			conn:        c.conn,
-			roster:      roster{address: Address{Realm: c.cfg.Realm, Pool: name}},
+			roster:      roster{address: address},
 			workerSince: time.Now(),
 			queue:       fairQueue{maxRequests: c.cfg.MaxQueue, maxBytes: c.cfg.MaxQueueBytes},
 		}
@@ -312,7 +314,7 @@ func (c *Client) newAttempt(p *pool, m *member, until time.Time, bytes int) *att
 		a.link = c.bulk
 	} else {
 		a.link = c.small
-		a.inbox = c.small.take()
+		a.inbox = c.inboxes.take()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -327,9 +329,9 @@ func (c *Client) forget(a *attempt) {
 	switch {
 	case a.inbox == nil:
 	case a.isSettled():
-		a.link.give(a.inbox)
+		c.inboxes.give(a.inbox)
 	default:
-		a.link.drop(a.inbox)
+		c.inboxes.drop(a.inbox)
 	}
 }
 

@@ -49,7 +49,7 @@ type Conn struct {
 
 	slowConsumers    atomic.Int64 // how often this process began to lose messages that it did not take in time
 	permissionErrors atomic.Int64 // how often the server refused a subject
-	maxPayload       atomic.Int64 // of the server, as it was told last at the start of a connection
+	maxPayload       atomic.Int64 // of the server, when the connection was made
 
 	mu        sync.Mutex // guards what follows
 	connected chan struct{}
@@ -124,7 +124,7 @@ func (c *Conn) options(cfg ConnConfig) []nats.Option {
 		nats.IgnoreAuthErrorAbort(), // credentials may be renewed while it tries
 		nats.PingInterval(10 * time.Second),
 		nats.MaxPingsOutstanding(2),
-		nats.ConnectHandler(c.upAgain),
+		nats.ConnectHandler(c.cameUp),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.disconnected(err) }),
 		nats.ReconnectHandler(func(nc *nats.Conn) { c.reconnected(nc) }),
@@ -155,7 +155,7 @@ func (c *Conn) disconnected(err error) {
 }
 
 func (c *Conn) reconnected(nc *nats.Conn) {
-	c.upAgain(nc)
+	c.cameUp(nc)
 	c.log.Info("reconnected to NATS", slog.String("server", nc.ConnectedUrlRedacted()))
 	c.mu.Lock()
 	restored := slices.Clone(c.restored)
@@ -200,8 +200,8 @@ func (c *Conn) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	c.log.Error("NATS reports an error", slog.String("subscription", subject), slog.Any("error", err))
 }
 
-// upAgain takes note of a connection, and of what its server takes.
-func (c *Conn) upAgain(nc *nats.Conn) {
+// cameUp takes note of a connection, and of what its server takes.
+func (c *Conn) cameUp(nc *nats.Conn) {
 	c.maxPayload.Store(nc.MaxPayload())
 	c.setUp(true)
 }
@@ -256,7 +256,8 @@ func (c *Conn) Up() (up bool, lasting time.Duration) {
 }
 
 // maxInline is the size in bytes of the largest body that NATS takes beside what
-// headers may add, 0 if that is not known.
+// headers and the trailer may add, 0 if that is not known. It is that of the time
+// when the connection was made.
 func (c *Conn) maxInline() int64 { return max(0, c.maxPayload.Load()-maxOverhead) }
 
 // Counters are for operators, summed up over different connections; the

@@ -5,17 +5,17 @@ func (c *Client) ReplyPrefix() string { return c.small.prefix }
 
 // Inboxes is the number of inboxes that c has.
 func (c *Client) Inboxes() int {
-	c.small.mu.Lock()
-	defer c.small.mu.Unlock()
-	return c.small.inUse + len(c.small.free)
+	c.inboxes.mu.Lock()
+	defer c.inboxes.mu.Unlock()
+	return c.inboxes.inUse + len(c.inboxes.free)
 }
 
 // TakeAllInboxes has c believe that it has no inbox to spare until giveBack is called.
 func (c *Client) TakeAllInboxes() (giveBack func()) {
 	take := func(n int) {
-		c.small.mu.Lock()
-		defer c.small.mu.Unlock()
-		c.small.inUse += n
+		c.inboxes.mu.Lock()
+		defer c.inboxes.mu.Unlock()
+		c.inboxes.inUse += n
 	}
 	take(maxInboxes)
 	return func() { take(-maxInboxes) }

@@ -90,7 +90,7 @@ func TestTrailersThatCannotBeRead(t *testing.T) {
 
 func TestReplySubjects(t *testing.T) {
 	l := newLink(nil, "main", "I1", smallToken)
-	assert.Equal(t, "mcp.v1.main.r.I1.0.a.11", l.attempts(37))
+	assert.Equal(t, "mcp.v1.main.r.I1.0.a.11", attemptSubject(l.prefix, 37))
 	ingress, prefix, ok := parseReplySubject("main", "mcp.v1.main.r.I1.0.i.5")
 	require.True(t, ok)
 	assert.Equal(t, "I1", ingress)

@@ -26,9 +26,8 @@ const (
 // A pool is what an ingress knows of one pool of workers, and the requests that
 // wait for it. It is safe for concurrent use.
 type pool struct {
-	name  string
-	realm string
-	conn  *Conn
+	address Address
+	conn    *Conn
 
 	mu          sync.Mutex // guards what follows
 	roster      roster
@@ -185,7 +184,7 @@ func (p *pool) heard(worker string, a advert) (changed bool) {
 	correction, changed := p.takeIn(worker, a, time.Now())
 	if correction != 0 {
 		// Should it be lost, the next advert is another occasion.
-		_ = p.conn.Publish(Address{Realm: p.realm, Pool: p.name}.control(worker), correction.message())
+		_ = p.conn.Publish(p.address.control(worker), correction.message())
 	}
 	return changed
 }
@@ -244,7 +243,7 @@ func (p *pool) unavailable() *jsonrpc.Error {
 	if up, _ := p.conn.Up(); !up {
 		return mcp.BusDown(noWorkersPatience)
 	}
-	return mcp.NoWorkers(p.name, noWorkersPatience)
+	return mcp.NoWorkers(p.address.Pool, noWorkersPatience)
 }
 
 func (p *pool) overloaded(principal string) *jsonrpc.Error {

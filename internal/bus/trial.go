@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxOverhead is what headers may add to a message's body.
+	// maxOverhead is what headers and the trailer may add to a message's body.
 	maxOverhead = 4 << 10
 	// deadlineSlack is how much later than the ingress a worker ends the work.
 	// The ingress cancels it at the deadline and says so to its client; the
@@ -243,7 +243,7 @@ func (t *trial) pass(notification []byte) {
 // started the request, but there is no proof of that.
 func (t *trial) abandon(a *attempt) *mcp.Response {
 	c := t.client
-	subject := Address{Realm: c.cfg.Realm, Pool: t.pool.name}.control(a.member.id)
+	subject := t.pool.address.control(a.member.id)
 	if err := c.conn.Publish(subject, append([]byte(wordCancel), c.keyed(a)...)); err != nil {
 		c.log.Debug("cancel not sent", slog.Any("error", err)) // its deadline ends the work
 	}

@@ -219,7 +219,7 @@ func (c *Client) keyed(a *attempt) string {
 
 // control sends a message to m's control subject.
 func (c *Client) control(p *pool, m *member, message []byte) {
-	subject := Address{Realm: c.cfg.Realm, Pool: p.name}.control(m.id)
+	subject := p.address.control(m.id)
 	if err := c.conn.PublishRequest(subject, c.small.prefix+pongsToken+m.id, message); err != nil {
 		c.log.Debug("control message not sent", slog.Any("error", err)) // a ping comes again, and a deadline ends all work
 	}
